@@ -35,7 +35,7 @@ std::string shortened(const std::vector<std::string>& names) {
 }  // namespace
 
 PartRates::PartRates(std::vector<Part> parts, const Options& options) : parts_(std::move(parts)) {
-  for (const Part& part : parts_) rates_.push_back(std::pow(options.decay, part.below));
+  for (const Part& part : parts_) rates_.push_back(part.is_idle ? 0 : std::pow(options.decay, part.below));
   if (parts_.empty() && (!options.freeze.empty() || options.decay != 1))
     fail(Failure::usage, "--freeze, --layer-decay: expected a model with parts, got one without");
   if (!options.freeze.empty()) freeze(options.freeze);

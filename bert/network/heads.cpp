@@ -60,6 +60,7 @@ ForPretraining::ForPretraining(const Config& config)
 
 ForPretraining::Result ForPretraining::operator()(const PackedBatch& batch, const Targets& targets,
                                                   const nn::Randomness& randomness, Keep keep) const {
+  if (!targets.next_sentence) return masked_words(batch, targets, randomness, keep);
   const Tensor rows = joined(batch.first_rows, targets.masked_rows);  // all that the heads read
   const Variable x = bert(batch, randomness, rows);
   const Variable pooled = (*bert.pooler)(slice(x, 0, 0, batch.sequences));
@@ -72,6 +73,16 @@ ForPretraining::Result ForPretraining::operator()(const PackedBatch& batch, cons
     result.next_sentence_logits = next;
     result.pooled = pooled;
   }
+  return result;
+}
+
+/// Of neither the pooler nor the first rows.
+ForPretraining::Result ForPretraining::masked_words(const PackedBatch& batch, const Targets& targets,
+                                                    const nn::Randomness& randomness, Keep keep) const {
+  Variable masked = predictions(bert(batch, randomness, targets.masked_rows), bert.embeddings.word_embeddings.weight);
+  Result result;
+  result.masked_lm_loss = softmax_cross_entropy(masked, targets.masked_labels, targets.masked_count);
+  if (keep == Keep::logits) result.masked_lm_logits = std::move(masked);
   return result;
 }
 

@@ -34,17 +34,17 @@ struct EncoderAlone : nn::Module {
   Bert bert;
 };
 
-/// Masked language model and next sentence prediction together.
+/// Masked language model and next sentence prediction together, or the first alone.
 class ForPretraining : public nn::Module {
  public:
   struct Targets {
-    Tensor masked_rows;                           // i32 [masked]: rows of the packed batch
-    Tensor masked_labels;                         // i32 [masked]
-    Tensor next_sentence;                         // i32 [sequences]: 0 the real next, 1 a random one
+    Tensor masked_rows;    // i32 [masked]: rows of the packed batch
+    Tensor masked_labels;  // i32 [masked]
+    Tensor next_sentence;  // i32 [sequences]: 0 the real next, 1 a random one; empty: masked words alone
     double masked_count = 1, sequence_count = 1;  // of the whole step
   };
   struct Result {
-    Variable masked_lm_loss, next_sentence_loss;      // [1] each
+    Variable masked_lm_loss, next_sentence_loss;      // [1] each; of masked words alone the first
     Variable masked_lm_logits, next_sentence_logits;  // [masked, vocab], [sequences, 2]; empty unless asked for
     Variable pooled;                                  // [sequences, hidden]; empty unless asked for
   };
@@ -56,6 +56,10 @@ class ForPretraining : public nn::Module {
   Bert bert;
   PredictionHead predictions;   // "cls.predictions"
   nn::Linear seq_relationship;  // "cls.seq_relationship"
+
+ private:
+  Result masked_words(const PackedBatch& batch, const Targets& targets, const nn::Randomness& randomness,
+                      Keep keep) const;
 };
 
 /// An encoder and the head of one task.

@@ -15,36 +15,6 @@ namespace bertrand::objectives {
 
 namespace {
 
-/// A micro-batch as the model takes it.
-struct Packed {
-  bert::PackedBatch batch;
-  bert::ForPretraining::Targets targets;
-};
-
-/// `numbers` name the examples; `masked_count` and `sequence_count` are those that the losses are divided by.
-Packed pack(std::span<const data::PretrainingExample> examples, std::span<const std::int64_t> numbers,
-            const bert::Config& config, Backend& backend) {
-  std::vector<bert::Sequence> sequences;
-  std::vector<std::int32_t> masked_rows, masked_labels, next_sentence;
-  std::int32_t first_row = 0;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    const data::PretrainingExample& e = examples[i];
-    sequences.push_back({e.token_ids, e.token_types, static_cast<std::uint64_t>(numbers[i])});
-    for (const std::int32_t position : e.masked_positions) masked_rows.push_back(first_row + position);
-    masked_labels.insert(masked_labels.end(), e.masked_ids.begin(), e.masked_ids.end());
-    next_sentence.push_back(e.next_sentence_label);
-    first_row += static_cast<std::int32_t>(e.token_ids.size());
-  }
-  bert::check_sequences(sequences, config);
-  const auto masked = static_cast<Dim>(masked_rows.size()), count = static_cast<Dim>(examples.size());
-  return {.batch = bert::pack(sequences, backend),
-          .targets = {.masked_rows = ops::from_host(masked_rows, {masked}, backend),
-                      .masked_labels = ops::from_host(masked_labels, {masked}, backend),
-                      .next_sentence = ops::from_host(next_sentence, {count}, backend),
-                      .masked_count = std::max(1.0, static_cast<double>(masked)),
-                      .sequence_count = static_cast<double>(count)}};
-}
-
 /// How many rows have their largest logit at the label.
 std::int64_t count_right(const Variable& logits, const Tensor& labels) {
   const auto guesses = ops::to_host<std::int32_t>(ops::argmax(logits.value()));
@@ -58,6 +28,7 @@ std::int64_t count_right(const Variable& logits, const Tensor& labels) {
 struct LargestInputs {
   data::LargestExamples training;
   std::unique_ptr<data::LargestExamples> evaluation;
+  bool words_alone;
 };
 
 class LargestPretraining : private LargestInputs, public PretrainingObjective {
@@ -69,7 +40,8 @@ class LargestPretraining : private LargestInputs, public PretrainingObjective {
                              {.training = LargestInputs::training,
                               .evaluation = LargestInputs::evaluation.get(),
                               .evaluation_batch = count,
-                              .vocabulary = {}},
+                              .vocabulary = {},
+                              .words_alone = LargestInputs::words_alone},
                              self) {}
 };
 
@@ -78,6 +50,46 @@ class LargestPretraining : private LargestInputs, public PretrainingObjective {
 PretrainingObjective::PretrainingObjective(const bert::Config& config, const Inputs& inputs,
                                            const distributed::Replica& self)
     : config_(config), inputs_(inputs), self_(self), model_(config) {}
+
+std::vector<nn::Part> PretrainingObjective::parts() {
+  std::vector<nn::Part> parts = BertObjective::parts();
+  if (!inputs_.words_alone) return parts;
+  std::ranges::find(parts, "pooler", &nn::Part::name)->is_idle = true;
+  parts.push_back({.name = "next-sentence", .prefix = "cls.seq_relationship.", .is_idle = true});
+  return parts;
+}
+
+/// A micro-batch as the model takes it, with its own counts to divide the losses by.
+struct PretrainingObjective::Packed {
+  bert::PackedBatch batch;
+  bert::ForPretraining::Targets targets;
+};
+
+PretrainingObjective::Packed PretrainingObjective::pack(std::span<const data::PretrainingExample> examples,
+                                                        std::span<const std::int64_t> numbers) const {
+  std::vector<bert::Sequence> sequences;
+  std::vector<std::int32_t> masked_rows, masked_labels, next_sentence;
+  std::int32_t first_row = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const data::PretrainingExample& e = examples[i];
+    sequences.push_back({e.token_ids, e.token_types, static_cast<std::uint64_t>(numbers[i])});
+    for (const std::int32_t position : e.masked_positions) masked_rows.push_back(first_row + position);
+    masked_labels.insert(masked_labels.end(), e.masked_ids.begin(), e.masked_ids.end());
+    next_sentence.push_back(e.next_sentence_label);
+    first_row += static_cast<std::int32_t>(e.token_ids.size());
+  }
+  bert::check_sequences(sequences, config_);
+  const auto masked = static_cast<Dim>(masked_rows.size()), count = static_cast<Dim>(examples.size());
+  Backend& backend = self_.backend();
+  Packed packed{.batch = bert::pack(sequences, backend),
+                .targets = {.masked_rows = ops::from_host(masked_rows, {masked}, backend),
+                            .masked_labels = ops::from_host(masked_labels, {masked}, backend),
+                            .next_sentence = {},
+                            .masked_count = std::max(1.0, static_cast<double>(masked)),
+                            .sequence_count = static_cast<double>(count)}};
+  if (!inputs_.words_alone) packed.targets.next_sentence = ops::from_host(next_sentence, {count}, backend);
+  return packed;
+}
 
 PretrainingObjective::Examples PretrainingObjective::read(const training::StepExamples& step,
                                                           const distributed::Share& mine) const {
@@ -114,12 +126,14 @@ std::int64_t PretrainingObjective::begin_step(const training::StepExamples& step
 std::vector<training::LossPart> PretrainingObjective::loss(std::int64_t first, std::int64_t count, std::uint64_t key) {
   const auto begin = static_cast<std::size_t>(first), size = static_cast<std::size_t>(count);
   const auto examples = std::span(examples_).subspan(static_cast<std::size_t>(first - mine_.first), size);
-  Packed packed = pack(examples, std::span(step_.numbers).subspan(begin, size), config_, self_.backend());
+  Packed packed = pack(examples, std::span(step_.numbers).subspan(begin, size));
   packed.targets.masked_count = masked_count_;
   packed.targets.sequence_count = static_cast<double>(step_.numbers.size());
   const auto result =
       model_(packed.batch, packed.targets, packed.batch.randomness(key), bert::ForPretraining::Keep::losses);
-  return {{"masked_lm_loss", result.masked_lm_loss}, {"next_sentence_loss", result.next_sentence_loss}};
+  std::vector<training::LossPart> parts{{"masked_lm_loss", result.masked_lm_loss}};
+  if (!inputs_.words_alone) parts.push_back({"next_sentence_loss", result.next_sentence_loss});
+  return parts;
 }
 
 /// Sums over the held-out examples [first, first + count).
@@ -130,13 +144,15 @@ PretrainingObjective::Sums PretrainingObjective::evaluate_batch(std::int64_t fir
     examples.push_back(inputs_.evaluation->example(0, i));
     numbers.push_back(i);
   }
-  const Packed packed = pack(examples, numbers, config_, self_.backend());
+  const Packed packed = pack(examples, numbers);
   const auto result = model_(packed.batch, packed.targets, nn::Randomness{}, bert::ForPretraining::Keep::logits);
-  return {ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count,
-          ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count,
-          static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels)),
-          static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence)),
-          static_cast<double>(packed.targets.masked_labels.elements())};
+  Sums sums{ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count, 0,
+            static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels)), 0,
+            static_cast<double>(packed.targets.masked_labels.elements())};
+  if (inputs_.words_alone) return sums;
+  sums[1] = ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count;
+  sums[3] = static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence));
+  return sums;
 }
 
 training::Metrics PretrainingObjective::evaluate() {
@@ -156,11 +172,13 @@ training::Metrics PretrainingObjective::evaluate() {
   for (std::size_t i = 0; i < of_batches.size(); ++i) sums[i % sums.size()] += of_batches[i];
   const auto [masked_loss, next_loss, masked_right, next_right, masked] = sums;
   const auto sequences = static_cast<double>(count), tokens = std::max(1.0, masked);
-  return {{"eval_loss", masked_loss / tokens + next_loss / sequences},
-          {"eval_masked_lm_loss", masked_loss / tokens},
-          {"eval_masked_lm_accuracy", masked_right / tokens},
-          {"eval_next_sentence_loss", next_loss / sequences},
-          {"eval_next_sentence_accuracy", next_right / sequences}};
+  training::Metrics metrics{{"eval_loss", masked_loss / tokens + next_loss / sequences},
+                            {"eval_masked_lm_loss", masked_loss / tokens},
+                            {"eval_masked_lm_accuracy", masked_right / tokens}};
+  if (inputs_.words_alone) return metrics;
+  metrics.push_back({"eval_next_sentence_loss", next_loss / sequences});
+  metrics.push_back({"eval_next_sentence_accuracy", next_right / sequences});
+  return metrics;
 }
 
 /// No more than an evaluation takes at once, so that the plan's memory holds.
@@ -174,14 +192,15 @@ std::optional<training::Samples> PretrainingObjective::samples() const {
     numbers.push_back(i * all / some);
     examples.push_back(inputs_.evaluation->example(0, numbers.back()));
   }
-  const Packed packed = pack(examples, numbers, config_, self_.backend());
+  const Packed packed = pack(examples, numbers);
   const auto result = model_(packed.batch, packed.targets, nn::Randomness{}, bert::ForPretraining::Keep::logits);
   return samples_of(examples, result.masked_lm_logits.value(), inputs_.vocabulary);
 }
 
 std::unique_ptr<training::Objective> PretrainingObjective::largest(const distributed::Replica& self,
                                                                    std::int64_t count) const {
-  LargestInputs inputs{.training = {inputs_.training, count}, .evaluation = nullptr};
+  LargestInputs inputs{
+      .training = {inputs_.training, count}, .evaluation = nullptr, .words_alone = inputs_.words_alone};
   if (inputs_.evaluation) inputs.evaluation = std::make_unique<data::LargestExamples>(*inputs_.evaluation, count);
   return std::make_unique<LargestPretraining>(config_, std::move(inputs), self, count);
 }

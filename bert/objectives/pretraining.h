@@ -1,8 +1,9 @@
-// Masked language model and next sentence prediction (Devlin et al. 2018) as something to train.
+// Masked language model and next sentence prediction (Devlin et al. 2018), or the first alone, as something to train.
 #pragma once
 #include <array>
 #include <deque>
 #include <future>
+#include <span>
 #include <vector>
 
 #include "bert/data/pretraining_examples.h"
@@ -23,10 +24,13 @@ class PretrainingObjective : public BertObjective {
     std::int64_t evaluation_batch = 32;               ///< examples evaluated at once
     std::string vocabulary;                           ///< the bytes of vocab.txt, to be written with the model
     text::TokenizerOptions tokenizer = {};            ///< that go with it
+    bool words_alone = false;                         ///< no next sentences are learnt
   };
   PretrainingObjective(const bert::Config& config, const Inputs& inputs, const distributed::Replica& self);
 
   nn::Module& model() override { return model_; }
+  /// Where words are learnt alone, the pooler and the head of next sentences keep their values.
+  std::vector<nn::Part> parts() override;
   std::int64_t examples(std::int64_t epoch) override { return inputs_.training.examples(epoch); }
   void read_ahead(const training::StepExamples& step, const distributed::Share& mine) override;
   std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
@@ -53,8 +57,11 @@ class PretrainingObjective : public BertObjective {
   };
   /// Masked and next-sentence losses, right guesses of both, masked tokens.
   using Sums = std::array<double, 5>;
+  struct Packed;
 
   Examples read(const training::StepExamples& step, const distributed::Share& mine) const;
+  /// `numbers` name the examples.
+  Packed pack(std::span<const data::PretrainingExample> examples, std::span<const std::int64_t> numbers) const;
   Sums evaluate_batch(std::int64_t first, std::int64_t count) const;
 
   const bert::Config config_;

@@ -103,6 +103,29 @@ TEST_CASE("every gradient of pre-training equals PyTorch's") {
   }
 }
 
+TEST_CASE("masked words alone have PyTorch's loss, and their gradients are those beside next sentences") {
+  for (const char* folder : kFolders) {
+    if (!golden::present(folder)) return;
+    CAPTURE(folder);
+    const Case golden(folder);
+    Loaded loaded(golden, DType::f64);
+    const bert::PackedBatch batch = golden.batch();
+    const bert::ForPretraining::Targets pairs = targets_of(golden, batch);
+    bert::ForPretraining::Targets words = pairs;
+    words.next_sentence = {};
+    const auto alone = loaded.model(batch, words, {}, bert::ForPretraining::Keep::logits);
+    CHECK(std::abs(ops::item(alone.masked_lm_loss.value()) - golden.info["masked_lm_loss"].get<double>()) <= 1e-10);
+    CHECK(golden.difference(alone.masked_lm_logits.value(), "masked_lm_logits") <= 1e-10);
+    CHECK_FALSE(alone.next_sentence_loss);
+    CHECK_FALSE(alone.next_sentence_logits);
+    // PyTorch's gradients are of both losses.
+    backward(alone.masked_lm_loss);
+    backward(loaded.model(batch, pairs, {}, bert::ForPretraining::Keep::losses).next_sentence_loss);
+    loaded.parameters.complete_gradients();
+    CHECK(golden.gradient_difference(loaded.parameters) <= 1e-9);
+  }
+}
+
 TEST_CASE("six steps of four optimizers move the parameters as PyTorch's do") {
   for (const char* folder : kFolders) {
     if (!golden::present(folder)) return;

@@ -6,13 +6,17 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "autograd/engine.h"
+#include "cuda_emulated/emulated_gpu.h"
 #include "distributed/replica_group.h"
 #include "nn/parameter_set.h"
+#include "optim/optimizer.h"
 #include "tensor/backends.h"
+#include "tensor/profiler.h"
 
 using namespace bertrand;
 using namespace bertrand::objectives;
@@ -80,9 +84,13 @@ std::string words() {
 
 /// A model to be evaluated on held-out examples.
 struct Evaluated {
-  Evaluated(MadeUp& held_out, std::int64_t batch, const bert::Config& config = kConfig)
+  Evaluated(MadeUp& held_out, std::int64_t batch, const bert::Config& config = kConfig, bool words_alone = false)
       : objective(config,
-                  {.training = training, .evaluation = &held_out, .evaluation_batch = batch, .vocabulary = words()},
+                  {.training = training,
+                   .evaluation = &held_out,
+                   .evaluation_batch = batch,
+                   .vocabulary = words(),
+                   .words_alone = words_alone},
                   self),
         parameters(objective.model(), *backend, {.seed = 5}) {}
 
@@ -256,4 +264,96 @@ TEST_CASE("samples are at most five held-out examples, spread evenly, and no mor
   CHECK(sampled(1) == std::vector{word_of(0)});
   MadeUp none({}, 0);
   CHECK_FALSE(Evaluated(none, 3).objective.samples());
+}
+
+TEST_CASE("masked words alone have the loss that they have beside next sentences, and no pooler is computed for it") {
+  const std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  MadeUp training({{16, 5}, {9, 2}, {12, 7}, {5, 1}}, 0);
+  bert::Config config = kConfig;
+  config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.5;
+  const auto computed = [&](bool words_alone) {
+    PretrainingObjective objective(config, {.training = training, .vocabulary = words(), .words_alone = words_alone},
+                                   self);
+    const nn::ParameterSet parameters(objective.model(), *backend, {.seed = 5});
+    objective.begin_step({.numbers = {3, 0, 2, 1}}, {.first = 0, .count = 4});
+    Profiler profiler;
+    backend->profiler = &profiler;
+    const std::vector<training::LossPart> parts = objective.loss(0, 3, 7);
+    backend->profiler = nullptr;
+    CHECK(parts.size() == (words_alone ? 1 : 2));
+    CHECK(parts[0].name == "masked_lm_loss");
+    CHECK((profiler.table().find("\nunary ") == std::string::npos) == words_alone);  // the pooler's tanh
+    return ops::item(parts[0].value.value());
+  };
+  CHECK(computed(true) == computed(false));
+}
+
+TEST_CASE("an evaluation of masked words alone has the figures of words that it has beside next sentences") {
+  MadeUp held_out({{16, 5}, {9, 2}, {12, 7}, {3, 1}, {7, 3}}, 0);
+  Evaluated both(held_out, 2), alone(held_out, 2, kConfig, true);
+  const training::Metrics expected = both.objective.evaluate(), got = alone.objective.evaluate();
+  REQUIRE(got.size() == 3);
+  CHECK(got[0].name == "eval_loss");
+  CHECK(got[0].value == got[1].value);
+  for (std::size_t i = 1; i < 3; ++i) {
+    CHECK(got[i].name == expected[i].name);
+    CHECK(got[i].value == expected[i].value);
+  }
+  CHECK(alone.objective.samples()->json == both.objective.samples()->json);
+}
+
+TEST_CASE("where words are learnt alone the pooler and the head of next sentences keep every bit, in the plan too") {
+  MadeUp training({{16, 5}, {9, 2}, {12, 7}, {5, 1}}, 0);
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const optim::Method method : {optim::Method::adamw_google, optim::Method::lamb, optim::Method::lamb_decayed}) {
+      const std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
+      const distributed::Replica self(*backend);
+      PretrainingObjective objective(kConfig, {.training = training, .vocabulary = words(), .words_alone = true}, self);
+      const nn::PartRates rates(objective.parts(), {.decay = 0.9});
+      nn::ParameterSet parameters(
+          objective.model(), *backend,
+          {.dtype = dtype, .seed = 5, .rate = [&](const std::string& name) { return rates.of(name); }});
+      optim::Optimizer optimizer(parameters, {.method = method, .weight_decay = 0.1});
+      const auto values = [&] {
+        std::map<std::string, std::vector<float>> all;
+        for (const auto& segment : parameters.segments())
+          all[segment.name] = ops::to_host<float>(parameters.master(segment));
+        return all;
+      };
+      const auto before = values();
+      objective.begin_step({.numbers = {3, 0, 2, 1}}, {.first = 0, .count = 4});
+      for (int step = 0; step < 3; ++step) {
+        parameters.zero_gradients();
+        backward(objective.loss(0, 4, 7).at(0).value);
+        parameters.complete_gradients();
+        optimizer.step(0.1);
+      }
+      std::set<std::string> kept;
+      for (const auto& [name, now] : values())
+        if (now == before.at(name)) kept.insert(name);
+      CHECK(kept == std::set<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight",
+                                          "cls.seq_relationship.bias", "cls.seq_relationship.weight"});
+      const std::string frozen =
+          fmt::format("  frozen      pooler, next-sentence: {} parameters are trained\n", parameters.trainable());
+      CHECK(nn::PartRates(objective.largest(self, 2)->parts(), {}).text(objective.model()) == frozen);
+    }
+}
+
+TEST_CASE("where no token is masked, words alone have neither a loss nor a gradient, on a GPU too") {
+  MadeUp unmasked({{6, 0}, {9, 0}}, 0);
+  CHECK(Evaluated(unmasked, 2, kConfig, true).objective.evaluate()[0].value == 0);
+  for (const bool on_gpu : {false, true}) {
+    CAPTURE(on_gpu);
+    const std::unique_ptr<Backend> backend = on_gpu ? testing::emulated_gpu() : open_cpu({.threads = 1});
+    const distributed::Replica self(*backend);
+    PretrainingObjective objective(kConfig, {.training = unmasked, .vocabulary = words(), .words_alone = true}, self);
+    nn::ParameterSet parameters(objective.model(), *backend, {.seed = 5});
+    objective.begin_step({.numbers = {0, 1}}, {.first = 0, .count = 2});
+    const Variable loss = objective.loss(0, 2, 7).at(0).value;
+    CHECK(ops::item(loss.value()) == 0);
+    parameters.zero_gradients();
+    backward(loss);
+    CHECK(ops::item(ops::norm(parameters.gradients())) == 0);
+  }
 }

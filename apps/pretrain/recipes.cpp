@@ -39,6 +39,7 @@ Recipe recipe(const std::string& name, const std::string& source, const Phase& p
           source,
           settings(phase),
           {{"--keep-moments", phase.keeps_moments ? "true" : "false"},
+           {"--no-next-sentence", "false"},
            {"--masked-lm-prob", "0.15"},
            {"--short-seq-prob", "0.1"},
            {"--whole-word-mask", "false"},

@@ -135,26 +135,32 @@ std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesys
   double done = 0;
   const auto show = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); };
   auto corpus = std::make_shared<data::HeldCorpus>(
-      data::read_corpus(
-          files, source.tokenizer,
-          {.threads = threads_of(options), .progress = alone ? show : std::function<void(std::size_t)>()}),
+      data::read_corpus(files, source.tokenizer,
+                        {.threads = threads_of(options),
+                         .least_documents = options.words_alone ? 1U : 2U,
+                         .progress = alone ? show : std::function<void(std::size_t)>()}),
       source.tokenizer.vocabulary().size());
   if (progress.shown()) progress.finish();
   for (const std::string& warning : corpus->warnings()) distributed::warn(warning);
   return corpus;
 }
 
-/// What is drawn from text as no one may have meant it.
-void warn_of_text(const data::CorpusView& corpus, const std::string& file, const Options& options) {
+/// Text of which pairs are drawn as no one may have meant them.
+void warn_of_pairs(const data::CorpusView& corpus, const std::string& file, int length) {
   if (const std::string doubt = data::doubt_about_sentences(corpus.documents(), corpus.sentences()); !doubt.empty())
     distributed::warn(fmt::format("{}: {}", file, doubt));
-  const int length = *options.settings.max_seq_length;
   if (corpus.tokens() > corpus.sentences() * static_cast<std::uint64_t>(length) / 2)
     distributed::warn(
         fmt::format("{}: a line has {} tokens on average, more than half of --max-seq-length {}: most next sentences "
                     "are random, and what a line has beyond an example is left out; hint: prepare sentences makes a "
                     "sentence a line",
                     file, corpus.tokens() / corpus.sentences(), length));
+}
+
+/// What is drawn from text as no one may have meant it.
+void warn_of_text(const data::CorpusView& corpus, const std::string& file, const Options& options) {
+  const int length = *options.settings.max_seq_length;
+  if (!options.words_alone) warn_of_pairs(corpus, file, length);
   const auto wanted = std::llround(options.masking.probability * length);
   if (wanted > options.masking.max_predictions)
     distributed::warn(fmt::format(
@@ -169,11 +175,12 @@ std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const d
   warn_of_text(*corpus, file, options);
   return std::make_unique<data::PretrainingText>(
       std::move(corpus), source.tokenizer.vocabulary(),
-      data::PretrainingTextOptions{
-          .pairs = {.max_seq_length = *settings.max_seq_length, .short_seq_prob = options.short_seq_prob},
-          .masking = options.masking,
-          .seed = seed,
-          .threads = threads_of(options)});
+      data::PretrainingTextOptions{.pairs = {.max_seq_length = *settings.max_seq_length,
+                                             .short_seq_prob = options.short_seq_prob,
+                                             .a_alone = options.words_alone},
+                                   .masking = options.masking,
+                                   .seed = seed,
+                                   .threads = threads_of(options)});
 }
 
 /// One of the two inputs: its examples, and what it is known by.
@@ -316,7 +323,7 @@ void agree_on_kinds(const Options& options, distributed::Collective& processes) 
 Job read_job(Options& options, distributed::Collective* processes) {
   if (processes) agree_on_kinds(options, *processes);
   Source source = source_of(options);
-  if (source.config.type_vocab_size < 2)
+  if (source.config.type_vocab_size < 2 && !options.words_alone)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
@@ -361,7 +368,8 @@ void run(Options& options) {
                                                           .evaluation = job->held_out.examples.get(),
                                                           .evaluation_batch = *options.settings.micro_batch_size,
                                                           .vocabulary = job->source.tokenizer.vocabulary().text(),
-                                                          .tokenizer = job->source.tokenizer.options()},
+                                                          .tokenizer = job->source.tokenizer.options(),
+                                                          .words_alone = options.words_alone},
                  self);
            },
        .plan_text = [&] { return recipe_text(options, job->training.examples->longest()); },

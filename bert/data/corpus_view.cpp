@@ -66,7 +66,7 @@ std::string doubt_about_sentences(std::uint64_t documents, std::uint64_t sentenc
   if (sentences >= 2 * documents) return "";
   return fmt::format(
       "{} with {}: pairs of a document of one sentence are all random, and the end of a sentence "
-      "that is longer than an example is left out; hint: a sentence a line",
+      "that is longer than an example is left out; hint: a sentence a line, or pretrain --no-next-sentence",
       io::counted(documents, "document"), io::counted(sentences, "sentence"));
 }
 

@@ -182,7 +182,7 @@ TEST_CASE("bash completes commands, flags, names and files") {
     return alone;
   };
   CHECK(pretrain("--warm") == "--warmup-ratio --warmup-steps");
-  CHECK(pretrain("--no") == "--no-shuffle");
+  CHECK(pretrain("--no") == "--no-next-sentence --no-shuffle");
   CHECK(pretrain("--precision ''") == "bf16 f16 f32 f64 tf32");
   CHECK(pretrain("--precision = b") == "bf16");
   CHECK(pretrain("--precision =") == "bf16 f16 f32 f64 tf32");

@@ -92,10 +92,13 @@ TEST_CASE("a second phase that begins without the moments is not called as publi
 }
 
 TEST_CASE("a flag that a recipe does not set and that was published with another value is named in the plan") {
-  const std::pair<std::string, std::string> changes[] = {
-      {"--keep-moments", "false in the recipe, true"}, {"--masked-lm-prob", "0.15 in the recipe, 0.2"},
-      {"--short-seq-prob", "0.1 in the recipe, 0.2"},  {"--whole-word-mask", "false in the recipe, true"},
-      {"--freeze", "none in the recipe, embeddings"},  {"--layer-decay", "1 in the recipe, 0.9"}};
+  const std::pair<std::string, std::string> changes[] = {{"--keep-moments", "false in the recipe, true"},
+                                                         {"--masked-lm-prob", "0.15 in the recipe, 0.2"},
+                                                         {"--no-next-sentence", "false in the recipe, true"},
+                                                         {"--short-seq-prob", "0.1 in the recipe, 0.2"},
+                                                         {"--whole-word-mask", "false in the recipe, true"},
+                                                         {"--freeze", "none in the recipe, embeddings"},
+                                                         {"--layer-decay", "1 in the recipe, 0.9"}};
   for (const std::string recipe : {"google-128", "google-512", "nvidia-phase1", "habana-phase1", "habana-phase2"})
     for (const auto& [flag, values] : changes) {
       const std::string value = values.substr(values.rfind(' ') + 1);

@@ -13,6 +13,7 @@
 #                          directory, and the flags in `added` below
 #   resume.json            without these flags, evaluations_since_best and unlogged, and MANIFEST.json without its size and checksum and its own
 #   eval_report.tsv        not at all: a17e75a had none
+#   tokenizer.json         not at all: a17e75a had none
 #   report.html            not at all: it says when and where it was made
 #   eval_results.json      global_step as a whole number, which a17e75a wrote as 6.0
 #   events.out.tfevents.*  the names of the values only: the files hold times, and metrics.jsonl has the same values
@@ -91,7 +92,7 @@ plain() {
   esac
 }
 # names FOLDER: its files. Names of event files hold time, host and process: all of a folder are one, events.out.tfevents.*
-names() { (cd "$1" && find . -type f ! -name eval_report.tsv ! -name report.html | sed 's/\(events.out.tfevents\.\).*/\1*/' | LC_ALL=C sort); }
+names() { (cd "$1" && find . -type f ! -name eval_report.tsv ! -name tokenizer.json ! -name report.html | sed 's/\(events.out.tfevents\.\).*/\1*/' | LC_ALL=C sort); }
 
 # What differs between two folders, a line for each file
 differences() {

@@ -60,7 +60,7 @@ difference() {  # PROGRAM OUTPUT
       cmp "$2" whole.predict 2>&1
       compgen -G "$2.tmp-*" ;;  # what killed ones left goes with the next one
     *)
-      for file in model.safetensors config.json vocab.txt tokenizer_config.json \
+      for file in model.safetensors config.json vocab.txt tokenizer.json tokenizer_config.json \
         checkpoint-{20,24}/{model,optimizer}.safetensors $([ "$1" = pretrain ] || echo predictions.tsv eval_results.json eval_results.txt); do
         cmp "$2/$file" "whole.$1/$file" 2>&1
       done
@@ -86,7 +86,7 @@ torn() {  # PROGRAM OUTPUT
     corpus) [ ! -e "$2" ] || difference corpus "$2" ;;
     predict) [ ! -e "$2" ] || cmp -s "$2" old || cmp "$2" whole.predict 2>&1 ;;
     *)
-      for file in "$2"/{,checkpoint-*[0-9]/}{config.json,vocab.txt,tokenizer_config.json}; do
+      for file in "$2"/{,checkpoint-*[0-9]/}{config.json,vocab.txt,tokenizer.json,tokenizer_config.json}; do
         [[ $file == *.tmp-* ]] || [ ! -e "$file" ] || cmp "$file" "whole.$1/${file##*/}" 2>&1
       done
       [ ! -e "$2/model.safetensors" ] || [ "$(stat -c %s "$2/model.safetensors")" = "$(stat -c %s "whole.$1/model.safetensors")" ] ||

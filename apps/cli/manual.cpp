@@ -104,7 +104,7 @@ std::vector<ManualFact> environment_of(const ManualCommand& program) {
 std::vector<ManualFact> files_of(const ManualCommand& program) {
   std::vector<ManualFact> all;
   if (trains(program))
-    all = {{"OUTPUT/config.json, model.safetensors, vocab.txt, tokenizer_config.json",
+    all = {{"OUTPUT/config.json, model.safetensors, vocab.txt, tokenizer.json, tokenizer_config.json",
             "the model: the last one, or the one that did best on --eval"},
            {"OUTPUT/checkpoint-STEP/", "the same, and what --resume needs"},
            {"OUTPUT/run_config.json", "every setting, the command, the version"},

@@ -135,6 +135,12 @@ void add_of_added_tokens(Declared& declared, const fs::path& file) {
 
 }  // namespace
 
+Json declaration(const AddedToken& token) {
+  Json json{{"content", token.text}};
+  for (const auto& [key, flag] : kFlags) json[key] = token.*flag;
+  return json;
+}
+
 std::vector<AddedToken> parse_added_tokens(const Json& list, const std::string& file) {
   static const Json none;
   std::vector<AddedToken> tokens;
@@ -173,9 +179,7 @@ void declare_added_tokens(Json& tokenizer_config, const std::vector<AddedToken>&
   if (tokens.empty()) return;
   Json ids = Json::object(), special = Json::array();
   for (const AddedToken& token : tokens) {
-    Json each{{"content", token.text}};
-    for (const auto& [key, flag] : kFlags) each[key] = token.*flag;
-    io::append(ids, std::to_string(token.id), std::move(each));
+    io::append(ids, std::to_string(token.id), declaration(token));
     if (token.special) special.push_back(token.text);
   }
   tokenizer_config["added_tokens_decoder"] = std::move(ids);

@@ -11,6 +11,9 @@
 
 namespace bertrand::bert {
 
+/// Its content and flags, as tokenizer.json and tokenizer_config.json have them.
+io::Json declaration(const text::AddedToken& token);
+
 /// The list added_tokens of tokenizer.json, which is `file` in the messages of Error(Failure::model).
 std::vector<text::AddedToken> parse_added_tokens(const io::Json& list, const std::string& file);
 

@@ -109,14 +109,17 @@ struct DirectoryFiles {
 };
 /// What decides beside the vocabulary how texts become ids, as text to be compared.
 std::string tokenizer_text(const text::TokenizerOptions& options);
-/// Writes the configuration, vocab.txt and tokenizer_config.json, each durable, into a directory that exists.
+/// The bytes of vocab.txt and tokenizer.json.
+std::size_t vocabulary_bytes(const DirectoryFiles& contents);
+/// Writes the configuration, vocab.txt, tokenizer_config.json and, if it can hold the vocabulary, tokenizer.json, each
+/// durable, into a directory that exists.
 void write_configuration(io::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
                          const char* config_name = "config.json");
 /// Bytes of weights above which a model is written in shards.
 constexpr std::uint64_t kMostOfShard = 2'000'000'000;
-/// Writes config.json, vocab.txt, tokenizer_config.json and model.safetensors, each durable, into a directory that
-/// exists. Weights of more than `most_of_shard` bytes become shards as transformers writes them:
-/// model-00001-of-0000N.safetensors and so on, and model.safetensors.index.json. Returns the CRC-32C of each tensor.
+/// Writes what write_configuration() writes and model.safetensors, each durable, into a directory that exists. Weights
+/// of more than `most_of_shard` bytes become shards as transformers writes them: model-00001-of-0000N.safetensors and
+/// so on, and model.safetensors.index.json. Returns the CRC-32C of each tensor.
 std::map<std::string, std::uint32_t> write_directory(io::Files& files, const std::filesystem::path& directory,
                                                      const DirectoryFiles& contents, const nn::ParameterSet& parameters,
                                                      std::uint64_t most_of_shard = UINT64_MAX);
@@ -131,9 +134,9 @@ void copy_sentence_files(io::Files& files, const std::filesystem::path& model, c
 std::vector<io::TensorSource> google_tensors(const nn::ParameterSet& parameters,
                                              const std::filesystem::path& directory);
 
-/// Writes bert_model.ckpt.index and bert_model.ckpt.data-00000-of-00001 with Google's names, `checkpoint`,
-/// bert_config.json, vocab.txt and tokenizer_config.json, each durable, into a directory that exists. `step` becomes
-/// global_step. Throws Error(Failure::model) for a parameter that Google's code has no name for.
+/// Writes bert_model.ckpt.index and bert_model.ckpt.data-00000-of-00001 with Google's names, `checkpoint`, and what
+/// write_configuration() writes with the configuration as bert_config.json, each durable, into a directory that exists.
+/// `step` becomes global_step. Throws Error(Failure::model) for a parameter that Google's code has no name for.
 void write_checkpoint(io::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
                       const nn::ParameterSet& parameters, std::int64_t step = 0);
 

@@ -1,11 +1,12 @@
-// tokenizer.json, in which newer Hugging Face directories keep what used to be vocab.txt.
+// tokenizer.json, in which newer Hugging Face directories keep what used to be vocab.txt, read and written.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "bert/text/added_tokens.h"
+#include "bert/text/tokenizer.h"
 
 namespace bertrand::bert {
 
@@ -21,5 +22,9 @@ struct TokenizerJson {
 /// not 0, 1, 2, ….
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file);
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
+
+/// tokenizer.json as transformers writes it, for a vocabulary with a token a line. None for one that it cannot hold:
+/// with two blank lines, or without [UNK], [CLS] or [SEP].
+std::optional<std::string> tokenizer_json_text(std::string_view vocabulary, const text::TokenizerOptions& options);
 
 }  // namespace bertrand::bert

@@ -9,6 +9,7 @@
 #include "bert/directory/google_names.h"
 #include "bert/directory/model_directory.h"
 #include "bert/directory/tokenizer_config.h"
+#include "bert/directory/tokenizer_json.h"
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "io/json.h"
@@ -100,10 +101,17 @@ std::string tokenizer_text(const text::TokenizerOptions& options) {
   return text;
 }
 
+std::size_t vocabulary_bytes(const DirectoryFiles& contents) {
+  const auto json = tokenizer_json_text(contents.vocabulary, contents.tokenizer);
+  return contents.vocabulary.size() + (json ? json->size() : 0);
+}
+
 void write_configuration(io::Files& files, const fs::path& directory, const DirectoryFiles& contents,
                          const char* config_name) {
   io::write_file(files, directory / config_name, config_text(without_origin(contents.config)));
   io::write_file(files, directory / "vocab.txt", contents.vocabulary);
+  if (const auto json = tokenizer_json_text(contents.vocabulary, contents.tokenizer))
+    io::write_file(files, directory / "tokenizer.json", *json);
   io::write_file(
       files, directory / "tokenizer_config.json",
       tokenizer_config_text(contents.tokenizer, contents.max_length.value_or(contents.config.max_position_embeddings)));

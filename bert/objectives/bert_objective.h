@@ -16,7 +16,7 @@ class BertObjective : public training::Objective {
   void load(const std::filesystem::path& path, nn::ParameterSet& parameters) const override {
     bert::load_whole(path, parameters);
   }
-  std::size_t bytes_beside_weights() const override { return directory().vocabulary.size(); }
+  std::size_t bytes_beside_weights() const override { return bert::vocabulary_bytes(directory()); }
 
  private:
   /// What its directory holds beside the weights.

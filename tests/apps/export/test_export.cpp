@@ -23,7 +23,7 @@ TEST_CASE("a Hugging Face directory is exported as itself") {
   const Outcome outcome = export_as("huggingface", directory / "model", directory / "copy");
   CHECK(outcome.error.find("error") == std::string::npos);
   REQUIRE(outcome.code == 0);
-  for (const char* name : {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"})
+  for (const char* name : {"config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "model.safetensors"})
     CHECK(read_text(directory / "model" / name) == read_text(directory / "copy" / name));
 }
 
@@ -79,7 +79,8 @@ TEST_CASE("a checkpoint of TensorFlow is exported and exported back to the same 
     CAPTURE(name);
     std::filesystem::remove_all(directory / "copy");
     REQUIRE(export_as("huggingface", directory / name, directory / "copy").code == 0);
-    for (const char* file : {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"})
+    for (const char* file :
+         {"config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "model.safetensors"})
       CHECK(read_text(directory / "model" / file) == read_text(directory / "copy" / file));
   }
 }

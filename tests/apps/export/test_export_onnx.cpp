@@ -41,7 +41,7 @@ TEST_CASE("an exported ONNX model lies beside the configuration and the tokenize
   CAPTURE(outcome.error);
   REQUIRE(outcome.code == 0);
   CHECK(names_in(directory / "out") ==
-        std::set<std::string>{"config.json", "model.onnx", "tokenizer_config.json", "vocab.txt"});
+        std::set<std::string>{"config.json", "model.onnx", "tokenizer.json", "tokenizer_config.json", "vocab.txt"});
   CHECK(read_text(directory / "out" / "config.json") == read_text(directory / "model" / "config.json"));
   const DecodedOnnx model(read_text(directory / "out" / "model.onnx"));
   CHECK(model.outputs == std::vector<std::string>{"logits f32 [batch_size, 2]"});

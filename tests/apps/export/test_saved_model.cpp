@@ -53,10 +53,11 @@ TEST_CASE("export writes a SavedModel as version 1 and the next one beside it") 
   CHECK(files == files_below(directory / "served/2"));
   std::vector<std::string> names;
   for (const auto& [name, bytes] : files) names.push_back(name);
-  CHECK(names == std::vector<std::string>{"assets.extra/config.json", "assets.extra/tokenizer_config.json",
-                                          "assets.extra/vocab.txt", "saved_model.pb",
-                                          "variables/variables.data-00000-of-00001", "variables/variables.index"});
-  for (const char* name : {"config.json", "vocab.txt", "tokenizer_config.json"})
+  CHECK(names == std::vector<std::string>{"assets.extra/config.json", "assets.extra/tokenizer.json",
+                                          "assets.extra/tokenizer_config.json", "assets.extra/vocab.txt",
+                                          "saved_model.pb", "variables/variables.data-00000-of-00001",
+                                          "variables/variables.index"});
+  for (const char* name : {"config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
     CHECK(files.at(std::string("assets.extra/") + name) == read_text(directory / "model" / name));
 }
 

@@ -352,7 +352,8 @@ TEST_CASE("bad input ends with one line and its exit code, and leaves no run beh
          (setting.directory / "none.csv").string() + ": open: No such file or directory");
   expect({"--text-column", "txt"}, 3,
          (setting.directory / "train.csv").string() + ":1: --text-column: expected a column \"txt\", got {text,kind}");
-  std::filesystem::remove(setting.directory / "model/vocab.txt");
+  for (const char* name : {"model/vocab.txt", "model/tokenizer.json"})
+    std::filesystem::remove(setting.directory / name);
   expect({}, 4,
          (setting.directory / "model").string() +
              ": expected vocab.txt or tokenizer.json, got neither; hint: --vocab-file names one elsewhere");

@@ -180,6 +180,7 @@ io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo
 }
 
 io::Json classes_of(std::string_view table) {
+  constexpr std::string_view kMeans[] = {"micro avg", "macro avg", "weighted avg"};
   io::Json list = io::Json::array();
   for (bool header = true; !table.empty(); header = false) {
     const std::size_t end = std::min(table.find('\n'), table.size());
@@ -193,6 +194,7 @@ io::Json classes_of(std::string_view table) {
       cells.push_back(line.substr(0, tab));
     }
     if (cells.size() != 5) return io::Json::array();
+    if (std::ranges::count(kMeans, cells[0]) > 0) continue;
     io::Json one{{"name", std::string(cells[0])}};
     constexpr const char* kColumns[] = {"precision", "recall", "f1", "support"};
     for (std::size_t j = 0; j < 4; ++j) {

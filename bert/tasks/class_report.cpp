@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "bert/tasks/cell.h"
-#include "bert/tasks/class_figures.h"
 
 namespace bertrand::tasks {
 namespace {
-
-std::string row(const std::string& name, const ClassFigures& f) {
-  return fmt::format("{}\t{:.4f}\t{:.4f}\t{:.4f}\t{}\n", cell(name), f.precision, f.recall, f.f1, f.support);
-}
 
 /// `averaged`: how many labels the macro mean is of; the figures of all others are 0.
 std::string table_of(const LabelSet& labels, const std::vector<ClassCounts>& counts, std::size_t averaged) {
@@ -24,7 +19,7 @@ std::string table_of(const LabelSet& labels, const std::vector<ClassCounts>& cou
   for (const ClassCounts& one : counts) support += one.truth;
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const ClassFigures f = counts[k].figures();
-    text += row(labels.name(k), f);
+    text += report_row(labels.name(k), f);
     const double of_macro = ratio(1, static_cast<double>(averaged)),
                  of_weighted = ratio(static_cast<double>(f.support), static_cast<double>(support));
     for (const auto& [mean, weight] : {std::pair{&macro, of_macro}, {&weighted, of_weighted}}) {
@@ -34,10 +29,14 @@ std::string table_of(const LabelSet& labels, const std::vector<ClassCounts>& cou
     }
   }
   macro.support = weighted.support = support;
-  return text + row("macro avg", macro) + row("weighted avg", weighted);
+  return text + report_row("macro avg", macro) + report_row("weighted avg", weighted);
 }
 
 }  // namespace
+
+std::string report_row(const std::string& name, const ClassFigures& f) {
+  return fmt::format("{}\t{:.4f}\t{:.4f}\t{:.4f}\t{}\n", cell(name), f.precision, f.recall, f.f1, f.support);
+}
 
 std::string class_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
                          std::span<const std::int32_t> truth) {

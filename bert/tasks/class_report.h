@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "bert/tasks/class_figures.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/metrics.h"
 
@@ -11,6 +12,9 @@ namespace bertrand::tasks {
 
 /// The most classes of which a confusion matrix is written: it grows with their square.
 constexpr std::size_t kMostOfMatrix = 1000;
+
+/// A row of the reports: a name, precision, recall and F1 with four decimals, support.
+std::string report_row(const std::string& name, const ClassFigures& figures);
 
 /// Tab-separated text: for each class precision, recall, F1 and support (how often it is true), then their means over
 /// the classes that are true or predicted somewhere (macro) and over the examples (weighted), as scikit-learn's

@@ -250,7 +250,7 @@ class TaggedSentences {
     if (std::exchange(is_first_, false)) {
       form_ = form;
       if (columns[0] == "sentence" && std::ranges::count(columns, "prediction") > 0) return read_header(columns);
-      if (columns[0] == "label" && columns.back() == "support")
+      if ((columns[0] == "label" || columns[0] == "entity") && columns.back() == "support")
         lines_.refuse("columns: expected word, true tag and predicted tag, got those of eval_report.tsv");
       lines_.require(3, 1024, columns, "word, true tag and predicted tag");
     }

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "bert/tasks/cell.h"
-#include "bert/tasks/entity_scores.h"
+#include "bert/tasks/class_report.h"
+#include "bert/tasks/entity_report.h"
 #include "io/error.h"
 
 namespace bertrand::tasks {
@@ -122,17 +123,8 @@ std::map<std::string, double> token_figures(TokenTask task, const JudgedWords& w
 }
 
 std::string token_report(TokenTask task, const JudgedWords& words) {
-  std::string text = fmt::format("{}\tprecision\trecall\tf1\tsupport\n", task == TokenTask::ner ? "entity" : "label");
-  const auto add = [&](const std::string& name, const ClassFigures& of) {
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\n", cell(name), of.precision, of.recall, of.f1, of.support);
-  };
-  if (task == TokenTask::ner) {
-    for (const auto& [type, figures] : entity_scores(words).types) add(type, figures);
-    return text;
-  }
-  const std::vector<ClassCounts> counts = counts_of(words);
-  for (std::size_t label = 0; label < counts.size(); ++label) add(words.names.name(label), counts[label].figures());
-  return text;
+  return task == TokenTask::ner ? entity_report(entity_scores(words))
+                                : class_report(words.names, words.predicted, words.truth);
 }
 
 std::string illegal_tags_report(const JudgedWords& words) {

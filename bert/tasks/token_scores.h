@@ -61,7 +61,7 @@ struct JudgedWords {
 /// eval_accuracy.
 std::map<std::string, double> token_figures(TokenTask task, const JudgedWords& words);
 
-/// eval_report.tsv: precision, recall, F1 and support of each label; of each type of entity for ner.
+/// eval_report.tsv: class_report() of the labels; for ner entity_report().
 std::string token_report(TokenTask task, const JudgedWords& words);
 
 /// eval_illegal_tags.tsv: a header; then each predicted tag that continues no entity of its type, with the tag before

@@ -81,7 +81,9 @@ TEST_CASE("entities are learnt, and the model, the figures and the predictions n
   CHECK(setting.results("run").at("eval_illegal_tags") == 0);
   CHECK(setting.file("run/eval_illegal_tags.tsv") == "before\ttag\tcount\n");
   CHECK(setting.file("run/eval_report.tsv") ==
-        "entity\tprecision\trecall\tf1\tsupport\nA\t1\t1\t1\t13\nB\t1\t1\t1\t3\n");
+        "entity\tprecision\trecall\tf1\tsupport\n"
+        "A\t1.0000\t1.0000\t1.0000\t13\nB\t1.0000\t1.0000\t1.0000\t3\nmicro avg\t1.0000\t1.0000\t1.0000\t16\n"
+        "macro avg\t1.0000\t1.0000\t1.0000\t16\nweighted avg\t1.0000\t1.0000\t1.0000\t16\n");
   const auto predictions = lines_of(setting.file("run/predictions.tsv"));
   REQUIRE(predictions.size() == 1 + 13 * 4 + 3);
   CHECK(predictions[0] == "sentence\tword\tprediction\tprobability\tlabel");

@@ -393,8 +393,8 @@ TEST_CASE("a page of many long runs stays below two megabytes") {
 }
 
 TEST_CASE("the table of a task without rows has its classes") {
-  const io::Json classes =
-      report::classes_of("label\tprecision\trecall\tf1\tsupport\nB-<x>\t0.5\t1\t0.66\t7\n\nother\n");
+  const io::Json classes = report::classes_of(
+      "label\tprecision\trecall\tf1\tsupport\nB-<x>\t0.5\t1\t0.66\t7\nmacro avg\t0.5\t1\t0.66\t7\n\nother\n");
   REQUIRE(classes.size() == 1);
   CHECK(classes[0]["name"] == "B-<x>");
   CHECK(classes[0]["support"] == 7);

@@ -75,7 +75,9 @@ TEST_CASE("entities are judged as wholes and tags that continue none are counted
   CHECK(illegal_tags_report(judged(file, truth, {4, 4, 1, 3, 4})) == "before\ttag\tcount\nO\tI-PER\t1\n");
   CHECK(illegal_tags_report(judged(file, truth, truth)) == "before\ttag\tcount\n");
   CHECK(token_report(TokenTask::ner, judged(file, truth, predicted)) ==
-        "entity\tprecision\trecall\tf1\tsupport\nLOC\t1\t1\t1\t1\nPER\t0\t0\t0\t1\n");
+        "entity\tprecision\trecall\tf1\tsupport\n"
+        "LOC\t1.0000\t1.0000\t1.0000\t1\nPER\t0.0000\t0.0000\t0.0000\t1\nmicro avg\t0.2500\t0.5000\t0.3333\t2\n"
+        "macro avg\t0.5000\t0.5000\t0.5000\t2\nweighted avg\t0.5000\t0.5000\t0.5000\t2\n");
 }
 
 TEST_CASE("an entity ends with its sentence") {
@@ -94,9 +96,13 @@ TEST_CASE("classes of words are judged by accuracy and the mean F1 of classes") 
     CHECK(figures.at("eval_accuracy") == doctest::Approx(0.8));
     CHECK(figures.at("eval_macro_f1") == doctest::Approx((2.0 / 3 + 0.8 + 1) / 3));
   }
-  CHECK(token_report(TokenTask::pos, judged(file, truth, predicted)) ==
-        "label\tprecision\trecall\tf1\tsupport\nB-LOC\t1\t0.5\t0.6666666666666666\t2\n"
-        "B-PER\t0.6666666666666666\t1\t0.8\t2\nI-LOC\t0\t0\t0\t0\nI-PER\t0\t0\t0\t0\nO\t1\t1\t1\t1\n");
+  for (const TokenTask task : {TokenTask::pos, TokenTask::tokens, TokenTask::punct})
+    CHECK(token_report(task, judged(file, truth, predicted)) ==
+          "label\tprecision\trecall\tf1\tsupport\n"
+          "B-LOC\t1.0000\t0.5000\t0.6667\t2\nB-PER\t0.6667\t1.0000\t0.8000\t2\nI-LOC\t0.0000\t0.0000\t0.0000\t0\n"
+          "I-PER\t0.0000\t0.0000\t0.0000\t0\nO\t1.0000\t1.0000\t1.0000\t1\nmacro avg\t0.8889\t0.8333\t0.8222\t5\n"
+          "weighted avg\t0.8667\t0.8000\t0.7867\t5\n\ntrue \\ predicted\tB-LOC\tB-PER\tI-LOC\tI-PER\tO\n"
+          "B-LOC\t1\t1\t0\t0\t0\nB-PER\t0\t2\t0\t0\t0\nI-LOC\t0\t0\t0\t0\t0\nI-PER\t0\t0\t0\t0\t0\nO\t0\t0\t0\t0\t1\n");
 }
 
 TEST_CASE("punctuation is judged by the labels other than O") {

@@ -18,17 +18,26 @@ namespace fs = std::filesystem;
 struct Options {
   fs::path data, predictions, null_odds, qrels, run, tokens;
   double threshold = 1;
-  bool json = false;
+  bool json = false, table = false;
 };
 
-/// `key = value` lines in the order of the keys, with 17 digits, or one JSON object.
-void print(const tasks::FileScores& scores, bool json) {
+/// A number of things is whole, as the official scripts write it.
+std::string json_number(std::string_view name, double value) {
+  const bool is_count = name.ends_with("support") || name.ends_with("total") || name == "queries" || name == "words" ||
+                        name == "illegal_tags";
+  return is_count ? fmt::format("{:.0f}", value) : io::python_json(value);
+}
+
+/// `key = value` lines in the order of the keys, with 17 digits, or one JSON object, or the table.
+void print(const tasks::FileScores& scores, const Options& options) {
   for (const std::string& warning : scores.warnings) io::warn("{}", warning);
+  if (options.table) return fmt::print("{}", scores.table);
   std::string text;
   for (const auto& [name, value] : scores.figures)
-    text += json ? fmt::format("{}{}: {}", text.empty() ? "" : ", ", io::python_json(name), io::python_json(value))
-                 : fmt::format("{} = {:.17g}\n", io::one_line(name), value);
-  fmt::print("{}", json ? "{" + text + "}\n" : text);
+    text += options.json
+                ? fmt::format("{}{}: {}", text.empty() ? "" : ", ", io::python_json(name), json_number(name, value))
+                : fmt::format("{} = {:.17g}\n", io::one_line(name), value);
+  fmt::print("{}", options.json ? "{" + text + "}\n" : text);
 }
 
 tasks::FileScores named(tasks::AnswerScores scores) {
@@ -42,7 +51,7 @@ tasks::FileScores named(tasks::AnswerScores scores) {
 void score_squad(const Options& options) {
   print(named(tasks::score_squad(tasks::read_squad(options.data), tasks::read_answers(options.predictions),
                                  {.data = options.data.string()})),
-        options.json);
+        options);
 }
 
 void score_squad2(const Options& options) {
@@ -51,7 +60,7 @@ void score_squad2(const Options& options) {
   print(named(tasks::score_squad2(tasks::read_squad(options.data), tasks::read_answers(options.predictions), odds,
                                   options.threshold,
                                   {.data = options.data.string(), .null_odds = options.null_odds.string()})),
-        options.json);
+        options);
 }
 
 void add_answer_flags(CLI::App& command, Options& options) {
@@ -98,8 +107,7 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
             ->type_name("FILE")
             ->required();
       },
-      [](const Options& options) { print(tasks::score_ranking_files(options.qrels, options.run), options.json); },
-      chosen);
+      [](const Options& options) { print(tasks::score_ranking_files(options.qrels, options.run), options); }, chosen);
   add_command(
       app, "tokens", "precision, recall and F1 of entities, as seqeval",
       [](CLI::App& command, Options& options) {
@@ -108,8 +116,10 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
                         "lines of word, true tag and predicted tag; a blank line ends a sentence")
             ->type_name("")
             ->required();
+        command.add_flag("--table", options.table, "print seqeval's classification_report, with four decimals");
       },
-      [](const Options& options) { print(tasks::score_tokens_file(options.tokens), options.json); }, chosen);
+      [](const Options& options) { print(tasks::score_tokens_file(options.tokens), options); }, chosen);
+  app.get_subcommand("tokens")->get_option("--table")->excludes("--json");
 }
 
 }  // namespace bertrand::evaluate

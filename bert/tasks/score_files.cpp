@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "bert/tasks/entity_scores.h"
+#include "bert/tasks/entity_report.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/ranking_scores.h"
 #include "bert/tasks/token_file.h"
@@ -309,7 +309,8 @@ FileScores score_tokens_file(const fs::path& file) {
   const EntityScores scores = sentences.scores();
   if (scores.words == 0) fail(Failure::input, "{}: expected at least one word, got none", file.string());
   FileScores result{.figures = {{"accuracy", scores.accuracy}, {"words", static_cast<double>(scores.words)}},
-                    .warnings = {}};
+                    .warnings = {},
+                    .table = entity_table(scores)};
   add(result.figures, "", scores.micro);
   add(result.figures, "macro_", scores.macro);
   add(result.figures, "weighted_", scores.weighted);

@@ -99,6 +99,40 @@ TEST_CASE("tagged words have seqeval's figures with 17 digits") {
         "warning: predicted tags that continue no entity of their type: 1, most often B-PER before I-LOC (1)\n");
 }
 
+TEST_CASE("tagged words are shown in seqeval's table, or as JSON in which what is counted is a whole number") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "tags", "a B-PER B-PER\nb O I-LOC\n");
+  const support::Outcome outcome = run_program("evaluate", {"tokens", directory / "tags", "--table"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out ==
+        "              precision    recall  f1-score   support\n\n"
+        "         LOC     0.0000    0.0000    0.0000         0\n"
+        "         PER     1.0000    1.0000    1.0000         1\n\n"
+        "   micro avg     0.5000    1.0000    0.6667         1\n"
+        "   macro avg     0.5000    0.5000    0.5000         1\n"
+        "weighted avg     1.0000    1.0000    1.0000         1\n");
+  CHECK(outcome.error.starts_with("warning: predicted tags that continue no entity"));
+  const std::string json = run_program("evaluate", {"tokens", directory / "tags", "--json"}).out;
+  CHECK(json.starts_with("{\"LOC_f1\": 0.0, \"LOC_precision\": 0.0, \"LOC_recall\": 0.0, \"LOC_support\": 0, "));
+  CHECK(json.find("\"illegal_tags\": 1, ") != std::string::npos);
+  CHECK(json.ends_with("\"weighted_support\": 1, \"words\": 2}\n"));
+  refusal({"tokens", directory / "tags", "--table", "--json"}, 2);
+  write_text(directory / "data", kQuestions);
+  write_text(directory / "predictions", R"({"1": "A cat.", "2": ""})");
+  CHECK(run_program("evaluate",
+                    {"squad2", "--data", directory / "data", "--predictions", directory / "predictions", "--json"})
+            .out.find("\"total\": 2") != std::string::npos);
+  CHECK(rank(directory, "1\t0\ta\t1\n", "1\ta\t1\n").out.find("queries = 1\n") != std::string::npos);
+}
+
+TEST_CASE("a report of entities is no file of tagged words, as one of labels is none") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "report", "entity\tprecision\trecall\tf1\tsupport\nLOC\t0.5\t0.5\t0.5\t2\n");
+  CHECK(refusal({"tokens", directory / "report"}) ==
+        "error: " + (directory / "report").string() +
+            ":1: columns: expected word, true tag and predicted tag, got those of eval_report.tsv\n");
+}
+
 TEST_CASE("an empty tag does not make another column the tag, and a rank far beyond the others is refused") {
   const support::TemporaryDirectory directory;
   const std::string tags = directory / "tags", qrels = directory / "qrels", run = directory / "run";

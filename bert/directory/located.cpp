@@ -149,9 +149,9 @@ bool is_there(const fs::path& model) { return fs::exists(model) || is_index(with
 void require_model(const fs::path& model) {
   if (!is_there(model))
     fail(Failure::model, "{}: expected a model directory or a checkpoint, got nothing there{}", model.string(),
-         may_be_hub_name(model) ? "; hint: nothing is downloaded: git clone or huggingface-cli download fetch a "
-                                  "directory of that name"
-                                : "");
+         may_be_hub_name(model)
+             ? "; hint: nothing is downloaded: git clone or hf download fetch a directory of that name"
+             : "");
 }
 
 fs::path directory_of(const fs::path& model) {

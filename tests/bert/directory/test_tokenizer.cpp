@@ -268,7 +268,7 @@ TEST_CASE("a model that is not there and may be meant as one of Hugging Face's h
   const auto is_hinted = [](const std::string& model) {
     const std::string error = support::refusal(Failure::model, [&] { require_model(model); });
     CHECK(error.starts_with(model + ": expected a model directory or a checkpoint, got nothing there"));
-    return error.find("hint: nothing is downloaded") != std::string::npos;
+    return error.find("hint: nothing is downloaded: git clone or hf download fetch ") != std::string::npos;
   };
   for (const char* model : {"no-such-model", "no-such-owner/no-such-model"}) CHECK(is_hinted(model));
   for (const char* model : {"/no-such-model", "./no-such-model", "no-such-owner/no-such/model", "no-such-model.bin"})

@@ -28,7 +28,9 @@ class HttpServer::Sockets {
       acceptor_.listen();
       acceptor_.non_blocking(true);
     } catch (const boost::system::system_error& error) {
-      fail(Failure::usage, "{}: expected an address to listen on, got {}", flags, error.code().message());
+      const bool is_taken = error.code() == asio::error::address_in_use;  // the flags may be right at another time
+      fail(is_taken ? Failure::io : Failure::usage, "{}: expected an address to listen on, got {}", flags,
+           error.code().message());
     }
     const tcp::endpoint place = acceptor_.local_endpoint();
     const std::string host = place.address().to_string();

@@ -46,7 +46,7 @@ class HttpServer {
   using Refuse = std::function<Response(const Request& head, int status, const std::string& why)>;
 
   /// Listens. Bodies count against `budget`, which must outlive this. Throws Error(Failure::usage) for a host or port
-  /// that cannot be listened on.
+  /// that cannot be listened on, and Error(Failure::io) if another program has the port.
   HttpServer(const HttpOptions& options, Budget& budget, Handler handler, Refuse refuse);
   ~HttpServer();
 

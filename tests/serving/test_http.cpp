@@ -8,6 +8,7 @@
 #include "io/error.h"
 #include "serving/toy_server.h"
 #include "support/file_limit.h"
+#include "support/refusal.h"
 #include "support/terminal.h"
 
 using namespace bertrand::serving;
@@ -367,7 +368,9 @@ TEST_CASE("a server begins again at once at the address that it had, and no othe
   Server server;
   HttpOptions same{.port = server.port()};
   Budget budget(1);
-  CHECK_THROWS_AS(HttpServer(same, budget, {}, {}), bertrand::Error);
+  CHECK(support::refusal(bertrand::Failure::io, [&] {
+          HttpServer(same, budget, {}, {});
+        }).starts_with(fmt::format("--host 127.0.0.1 --port {}: expected an address to listen on, got ", same.port)));
   Client client = server.connect();
   CHECK(client.ask("GET /x HTTP/1.0\r\n\r\n").status == 200);
   CHECK(client.is_closed());  // by the server, so that the system keeps the address for a while

@@ -2,6 +2,7 @@
 #include "serving/models.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
@@ -124,15 +125,14 @@ ModelPointer Models::first(Head head) const {
   return found == models_.end() ? nullptr : *found;
 }
 
-std::optional<ModelPlace> newest_version(const std::string& name, const std::filesystem::path& base) {
-  std::optional<ModelPlace> newest;
+std::vector<ModelPlace> versions_in(const std::filesystem::path& base, const std::string& name) {
+  std::vector<ModelPlace> places;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(base, ignored)) {
-    const auto version = io::whole_number(entry.path().filename().string());
-    if (!version || !entry.is_directory(ignored)) continue;
-    if (!newest || *version > newest->version) newest = {.name = name, .directory = entry.path(), .version = *version};
-  }
-  return newest;
+  for (const auto& entry : std::filesystem::directory_iterator(base, ignored))
+    if (const auto version = io::whole_number(entry.path().filename().string()); version && entry.is_directory(ignored))
+      places.push_back({.name = name, .directory = entry.path(), .version = *version});
+  std::ranges::sort(places, std::greater{}, &ModelPlace::version);
+  return places;
 }
 
 }  // namespace bertrand::serving

@@ -80,7 +80,7 @@ class Models {
   std::vector<ModelPointer> models_;
 };
 
-/// The directory in `base` whose name is the largest number; nothing if there is none.
-std::optional<ModelPlace> newest_version(const std::string& name, const std::filesystem::path& base);
+/// The directories in `base` whose names are numbers, the largest first.
+std::vector<ModelPlace> versions_in(const std::filesystem::path& base, const std::string& name);
 
 }  // namespace bertrand::serving

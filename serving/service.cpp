@@ -23,14 +23,39 @@ Service::Service(const ServiceOptions& options)
           }),
       batcher_(options.batches, metrics_) {
   for (const ModelPlace& place : options.models) models_.put(std::make_shared<ServedModel>(place, options.model));
-  if (!options.versioned) return;
-  const auto place = newest_version(options.versioned->name, options.versioned->base);
-  if (!place)
+  if (options.versioned) load_first();
+}
+
+/// The newest version that can be loaded. If there is none, the fault of the newest is the one that is reported.
+void Service::load_first() {
+  const VersionedModel& versioned = *options_.versioned;
+  const std::vector<ModelPlace> places = versions_in(versioned.base, versioned.name);
+  if (places.empty())
     fail(Failure::model,
          "{}: expected a directory with a number for its name, got none; hint: --model serves a model "
          "without versions",
-         options.versioned->base.string());
-  models_.put(std::make_shared<ServedModel>(*place, options.model));
+         versioned.base.string());
+  std::exception_ptr fault;
+  std::string what;
+  for (const ModelPlace& place : places) {
+    try {
+      models_.put(std::make_shared<ServedModel>(place, options_.model));
+      if (fault) complain(place.version, what);
+      return;
+    } catch (const std::exception& error) {
+      if (fault) continue;
+      fault = std::current_exception();
+      what = error.what();
+    }
+  }
+  std::rethrow_exception(fault);
+}
+
+/// Says once what is wrong with the newest version.
+void Service::complain(std::int64_t served, const std::string& fault) {
+  const std::string complaint =
+      fmt::format("warning: {}: version {} goes on: {}", options_.versioned->name, served, fault);
+  if (complaint != std::exchange(complaint_, complaint)) io::tell("{}", complaint);
 }
 
 std::string Service::memory_plan() const {
@@ -137,16 +162,14 @@ void Service::load_newest() {
     return models_.find(versioned.name)->version();
   }();
   try {
-    const auto place = newest_version(versioned.name, versioned.base);
-    if (!place || place->version <= served) return;
-    auto model = std::make_shared<ServedModel>(*place, options_.model);
+    const std::vector<ModelPlace> places = versions_in(versioned.base, versioned.name);
+    if (places.empty() || places.front().version <= served) return;
+    auto model = std::make_shared<ServedModel>(places.front(), options_.model);
     const std::lock_guard lock(models_mutex_);
     models_.put(std::move(model));
-    io::tell("{}: version {} in place of {}", versioned.name, place->version, served);
+    io::tell("{}: version {} in place of {}", versioned.name, places.front().version, served);
   } catch (const std::exception& error) {
-    const std::string complaint =
-        fmt::format("warning: {}: version {} goes on: {}", versioned.name, served, error.what());
-    if (complaint != std::exchange(complaint_, complaint)) io::tell("{}", complaint);
+    complain(served, error.what());
   }
 }
 

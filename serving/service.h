@@ -46,8 +46,10 @@ class Service {
   void ask(Question question, const Request& request, const std::shared_ptr<Exchange>& exchange,
            Clock::time_point since);
   void respond(Response response, const std::shared_ptr<Exchange>& exchange, Clock::time_point since);
+  void load_first();
   void look_for_versions();
   void load_newest();
+  void complain(std::int64_t served, const std::string& fault);
 
   const ServiceOptions options_;
   Metrics metrics_;

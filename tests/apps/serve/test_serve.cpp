@@ -234,6 +234,31 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   CHECK(text.find(" in place of ") == text.rfind(" in place of "));
 }
 
+TEST_CASE("a server begins with the newest version that loads, and says once what is wrong with a newer one") {
+  const Setting setting;
+  support::write_small_classifier(setting / "base/2");
+  support::write_small_classifier(setting / "base/3");
+  for (const char* const empty : {"base/4", "base/5"}) std::filesystem::create_directories(setting / empty);
+  const int said = open((setting / "said").c_str(), O_WRONLY | O_CREAT, 0600), before = dup(STDERR_FILENO);
+  dup2(said, STDERR_FILENO);
+  const Server server(
+      {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
+  dup2(before, STDERR_FILENO);
+  for (const int file : {said, before}) close(file);
+  CHECK(server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"] == "3");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it looks again
+  const std::string text = support::read_text(setting / "said"),
+                    warning = "warning: half: version 3 goes on: " + (setting / "base/5");
+  CHECK(text.find(warning) != std::string::npos);
+  CHECK(text.find("warning: ") == text.rfind("warning: "));
+
+  for (const char* const good : {"base/2", "base/3"}) std::filesystem::remove_all(setting / good);
+  const Outcome none = run_program(
+      "serve", {"--model-base-path", setting / "base", "--model-name", "half", "--port", "0", "--threads", "1"});
+  CHECK(none.code == 4);
+  CHECK(none.error.starts_with("error: " + (setting / "base/5")));
+}
+
 TEST_CASE("an older version does not take the place of one whose directory is gone, and a newer one does") {
   const Setting setting;
   for (const char* const name : {"base/8", "base/9"}) support::write_small_classifier(setting / name);

@@ -70,7 +70,7 @@ for _ in $(seq "$rounds"); do
   ours=$(clock records --input "$small" --dupe-factor 5)
   echo "records $peer $ours" >>"$work/log"
   peer=$(hugging_face 2 "$work/vocab.py" "$text")
-  ours=$(clock "$prepare" vocab --input "$text" --output "$work/vocab" --size 30522 --threads 2)
+  ours=$(clock "$prepare" vocab --overwrite --input "$text" --output "$work/vocab" --size 30522 --threads 2)
   echo "vocab $peer $ours" >>"$work/log"
 done
 one=$(peak_mb "$prepare" records --vocab-file "$vocab" --output "$work/ours" --threads 2 --input "$text" --dupe-factor 1)

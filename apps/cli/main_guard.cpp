@@ -111,7 +111,7 @@ std::string what_it_is(const CLI::Option& option) {
   for (const char* flag : {"--resume", "--overwrite"})
     if (const CLI::Option* option = command.get_option_no_throw(flag);
         option && option->count() > 0 && output->count() == 0)
-      fail(Failure::usage, "--output: expected {}, got none; hint: {} is about the run in it", output->get_type_name(),
+      fail(Failure::usage, "--output: expected {}, got none; hint: {} is about what is there", output->get_type_name(),
            flag);
   const std::string what = error.what();
   for (const CLI::Option* option : command.get_options()) {

@@ -119,6 +119,7 @@ void add_flags(CLI::App& app, VocabOptions& options) {
       ->type_name("FILE")
       ->required();
   app.add_option("--output", options.output, "vocab.txt")->type_name("FILE")->required();
+  app.add_flag("--overwrite", options.overwrite, "replace the file that is there");
   number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost},
               "tokens wanted, special ones included");
   app.add_flag("--cased", options.cased, "keep case and accents (default: lower-case and strip accents)");

@@ -90,6 +90,9 @@ void write_vocab(const VocabOptions& options) {
   io::catch_stop_signals(io::OnStop::leave);
   const double input_bytes = io::check_files(options.inputs, {options.output});
   training::refuse_file_of_run("output", options.output, objectives::program_files());
+  if (!options.overwrite && std::filesystem::exists(options.output) && io::is_replaceable(options.output))
+    fail(Failure::usage, "--output: expected a name that no file has, got {}; hint: --overwrite replaces it",
+         options.output.string());
   const text::WordCounts counts = count_words(options, input_bytes);
   if (counts.size() == 0)
     fail(Failure::input, "{}: text: expected words, got none{}", options.inputs.front().string(),
@@ -99,8 +102,6 @@ void write_vocab(const VocabOptions& options) {
   const std::vector<std::string> tokens = text::train_vocabulary(counts, trainer);
   std::string lines;
   for (const std::string& token : tokens) lines.append(token).push_back('\n');
-  if (std::filesystem::exists(options.output) && io::is_replaceable(options.output))
-    io::tell("note: {} was there and is replaced", options.output.string());
   io::replace_file(io::Files::system(), options.output, lines);
   io::tell("wrote {} tokens learnt from {}{}", tokens.size(), io::counted(counts.size(), "different word"),
            tokens.size() < options.trainer.size ? "; the text has no more frequent pairs" : "");

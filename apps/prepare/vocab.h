@@ -11,6 +11,7 @@ struct VocabOptions {
   std::vector<std::filesystem::path> inputs;
   std::filesystem::path output;
   bool cased = false;
+  bool overwrite = false;  ///< replaces a file that is there
   text::VocabularyTrainerOptions trainer;
   int threads = 1;
 };

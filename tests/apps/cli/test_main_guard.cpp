@@ -192,7 +192,7 @@ TEST_CASE("what is missing, comes twice or does not go together is said in one l
         "--input: expected FILE, got none; hint: --input is what to train on");
   for (const char* flag : {"--resume", "--overwrite"})
     CHECK(refusal("pretrain", {flag}) ==
-          std::string("--output: expected DIR, got none; hint: ") + flag + " is about the run in it");
+          std::string("--output: expected DIR, got none; hint: ") + flag + " is about what is there");
   CHECK(refusal("evaluate", {"tokens"}) ==
         "tokens: expected FILE, got none; hint: FILE is lines of word, true tag and predicted tag");
   CHECK(refusal("prepare", {}) ==

@@ -277,7 +277,7 @@ TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, 
   std::string first;
   for (const char* threads : {"1", "3"}) {
     const Outcome outcome = run_program("prepare", {"vocab", "--input", setting / "t", "--output", setting / "learnt",
-                                                    "--size", "12", "--threads", threads});
+                                                    "--size", "12", "--threads", threads, "--overwrite"});
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
     if (first.empty()) first = read_text(setting / "learnt");
     CHECK(read_text(setting / "learnt") == first);
@@ -299,6 +299,25 @@ TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, 
       (setting / "packed") + ": expected whole compressed data, got unexpected end of file");
 }
 
+TEST_CASE("prepare vocab replaces a file only if that is asked for, and writes to a device without a word") {
+  const Setting setting;
+  std::vector<std::string> flags = {"vocab", "--input", setting / "t", "--size", "12", "--output"};
+  const auto learn = [&](const std::string& output, const std::vector<std::string>& more) {
+    std::vector<std::string> all = flags;
+    all.push_back(output);
+    all.insert(all.end(), more.begin(), more.end());
+    return run_program("prepare", all);
+  };
+  write_text(setting / "mine", "words\n");
+  check_refused(
+      learn(setting / "mine", {}), 2,
+      "--output: expected a name that no file has, got " + (setting / "mine") + "; hint: --overwrite replaces it");
+  CHECK(read_text(setting / "mine") == "words\n");
+  CHECK(learn(setting / "mine", {"--overwrite"}).code == 0);
+  CHECK(read_text(setting / "mine").starts_with("[PAD]\n"));
+  CHECK(learn("/dev/null", {}).code == 0);
+}
+
 TEST_CASE("prepare vocab counts the bytes of a text that are not UTF-8 and names the first") {
   const Setting setting;
   // The first block of 4 MiB has valid lines only.
@@ -306,7 +325,7 @@ TEST_CASE("prepare vocab counts the bytes of a text that are not UTF-8 and names
                                   "\nab ab\nab\xff\xfe\n\x80 ab\n");
   for (const char* threads : {"1", "3"}) {
     const Outcome outcome = run_program("prepare", {"vocab", "--input", setting / "odd", "--output", setting / "learnt",
-                                                    "--size", "60", "--threads", threads});
+                                                    "--size", "60", "--threads", threads, "--overwrite"});
     CHECK(outcome.code == 0);
     const std::string warning = "warning: " + (setting / "odd") +
                                 ":4: text: dropped 3 bytes that are not UTF-8, the first one in column 3; hint: iconv "
@@ -319,7 +338,7 @@ TEST_CASE("prepare vocab learns from lines of JSON what it learns from the text 
   const Setting setting;
   const auto learn = [&](const std::string& input, const char* threads) {
     return run_program("prepare", {"vocab", "--input", setting / input, "--output", setting / "learnt", "--size", "60",
-                                   "--min-frequency", "1", "--threads", threads});
+                                   "--min-frequency", "1", "--threads", threads, "--overwrite"});
   };
   REQUIRE(learn("t", "1").code == 0);
   const std::string expected = read_text(setting / "learnt");

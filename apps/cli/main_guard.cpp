@@ -251,6 +251,16 @@ std::string name_of_process(Failure failure) {
   return fmt::format("process {} (host {}): ", rank, io::host_name());
 }
 
+/// A word about a program that works alone, but was started several times. That is no error: each may have its own part
+/// of a work, as srun's tasks do.
+void warn_of_processes(const std::filesystem::path& program) {
+  if (const int processes = distributed::launched().processes; processes > 1)
+    distributed::warn(
+        fmt::format("{} processes were started together, and each does all that {} is asked for; hint: "
+                    "start it without mpirun or srun",
+                    processes, program.filename().string()));
+}
+
 /// "settings.toml: --seed: expected …" if that is where the flag came from of which an error speaks.
 std::string with_source(const std::string& what, const Sources& sources) {
   const auto source = sources.find(what.substr(0, what.find_first_of(":, ")));
@@ -260,6 +270,7 @@ std::string with_source(const std::string& what, const Sources& sources) {
 int report(const std::string& what, Failure failure) {
   std::fflush(stdout);
   const bool asked_for = failure == Failure::interrupted;  // which is no error, and all processes stop together
+  if (what.empty()) return static_cast<int>(failure);      // another process says it
   std::fputs(((asked_for ? "" : "error: " + name_of_process(failure)) + io::one_line(what) + "\n").c_str(), stderr);
   return static_cast<int>(failure);
 }
@@ -304,7 +315,10 @@ void take_closed_descriptors() {
 
 int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
              const std::function<void()>& body) {
-  return run_main(description, argc, argv, add_flags, [&](const std::vector<std::string>&) { body(); });
+  return run_main(description, argc, argv, add_flags, [&](const std::vector<std::string>& command) {
+    warn_of_processes(command.front());
+    body();
+  });
 }
 
 int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,

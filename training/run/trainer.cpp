@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "distributed/exchange.h"
+#include "distributed/processes.h"
 #include "io/say.h"
 #include "io/signals.h"
 #include "io/units.h"
@@ -99,7 +100,9 @@ Trainer::Requests Trainer::agree_on_requests() const {
   return {.save = all >= kSave, .stop = std::fmod(all, kSave) > 0};
 }
 
+/// All processes stop here, and the first one says so.
 void Trainer::stop() {
+  if (distributed::launched().rank > 0) fail(Failure::interrupted, "");
   if (state_.steps_done == 0) fail(Failure::interrupted, "stopped before step 1; hint: --resume goes on");
   fail(Failure::interrupted, "stopped after step {}: state saved; hint: --resume goes on", state_.steps_done);
 }

@@ -182,6 +182,25 @@ TEST_CASE("an error of another process than the first of several begins with pro
   }
 }
 
+TEST_CASE("a program that works alone and was started several times says so once") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "tags", "a B-X B-X\n");
+  const auto said = [&](const char* processes, const char* rank) {
+    setenv("PMI_SIZE", processes, 1);
+    setenv("PMI_RANK", rank, 1);
+    const Outcome outcome = run_program("evaluate", {"tokens", directory / "tags"});
+    unsetenv("PMI_SIZE");
+    unsetenv("PMI_RANK");
+    CHECK(outcome.code == 0);
+    return outcome.error;
+  };
+  CHECK(said("2", "0") ==
+        "warning: 2 processes were started together, and each does all that evaluate is asked for; hint: start it "
+        "without mpirun or srun\n");
+  CHECK(said("2", "1").empty());
+  CHECK(said("1", "0").empty());
+}
+
 TEST_CASE("no control character reaches the terminal") {
   CHECK(refusal("pretrain", {"--a\tb\r\x1B[31m\x7F\xC2\x9B\xC3\xA9"}) ==
         "unknown option --a b  [31m   \xC3\xA9; hint: --help lists all");

@@ -160,6 +160,8 @@ TEST_CASE("SIGTERM to any one process saves once, and all exit 75") {
     setting.disturb(run, 2, flags, [&] { setting.send(run, asked, SIGTERM); });
     CHECK(setting.code(run, 0) == 75);
     CHECK(setting.code(run, 1) == 75);
+    CHECK(setting.of_rank(run, 0, "error").find(": state saved; ") != std::string::npos);
+    CHECK(setting.of_rank(run, 1, "error").find(": state saved; ") == std::string::npos);
     CHECK(checkpoints(setting, run) == 1);
     REQUIRE(setting.run(run, joined(flags, {"--resume"})).code == 0);  // in one process
     setting.check_same(run, "whole", 400);

@@ -125,6 +125,13 @@ void Trainer::start_step() {
                                                : epoch_ended || state_.steps_done == job_.plan.total_steps;
 }
 
+/// What is to be done about numbers that are not finite while a model is trained, in place of another hint.
+void Trainer::refuse_numbers(const std::string& what) const {
+  const std::string saved = saves_.saved_step() == 0 ? "" : "; last checkpoint: " + saves_.last_checkpoint();
+  fail(Failure::numerics, "{}{}; hint: a lower --learning-rate or more --warmup-steps usually help",
+       what.substr(0, what.find("; hint: ")), saved);
+}
+
 /// Waits for the step under way, if there is one. Call it before the parameters are read.
 void Trainer::finish_step() {
   if (!under_way_) return;
@@ -134,9 +141,7 @@ void Trainer::finish_step() {
     result = stepper_.finish(step);
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics) throw;
-    const std::string saved = saves_.saved_step() == 0 ? "" : "; last checkpoint: " + saves_.last_checkpoint();
-    fail(Failure::numerics, "{}{}; hint: a lower --learning-rate or more --warmup-steps usually help", error.what(),
-         saved);
+    refuse_numbers(error.what());
   }
   log_.step(step, result, optimizer_.loss_scale().dynamic());
   if (step.gradients) log_.histograms(step.number, job_.parameters, step.gradients);
@@ -150,6 +155,8 @@ void Trainer::evaluate() {
   try {
     metrics = job_.objective.evaluate();
   } catch (const Error& error) {
+    if (error.failure() == Failure::numerics)
+      refuse_numbers(fmt::format("evaluation after step {}: {}", state_.steps_done, error.what()));
     if (error.failure() != Failure::interrupted) throw;
     return;
   }

@@ -53,6 +53,7 @@ class Trainer {
   void save();
   void stop();
   void finish();
+  [[noreturn]] void refuse_numbers(const std::string& what) const;
   [[noreturn]] void refuse_memory(const std::string& what);
   /// From now on a failure of another replica is reported with `where` this one is, and the last checkpoint.
   void set_standing(const std::string& where);

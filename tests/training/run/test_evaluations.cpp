@@ -4,7 +4,9 @@
 #include <atomic>
 #include <limits>
 
+#include "io/error.h"
 #include "support/points.h"
+#include "support/refusal.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -30,6 +32,15 @@ struct ScoredPoints : Points {
 struct UnscoredPoints : ScoredPoints {
   using ScoredPoints::ScoredPoints;
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }
+};
+
+/// Whose second evaluation finds a number that is not finite.
+struct SpoiledPoints : ScoredPoints {
+  using ScoredPoints::ScoredPoints;
+  Metrics evaluate() override {
+    if (evaluations == 1) fail(Failure::numerics, "example 0: expected finite outputs, got nan; hint: as it is");
+    return ScoredPoints::evaluate();
+  }
 };
 
 /// Three steps, and an evaluation after each.
@@ -120,4 +131,15 @@ TEST_CASE("a run that is told no interval evaluates at the end of each epoch and
   for (const auto& line : run.metrics("run"))
     if (line.contains("eval_score")) evaluated.emplace_back(line.at("step"), line.at("epoch"));
   CHECK(evaluated == std::vector<std::pair<int, double>>{{4, 1}, {6, 1.5}});
+}
+
+TEST_CASE("an evaluation of weights that are not finite says what helps a training") {
+  const PointsRun run;
+  Settings settings = three_steps(run);
+  settings.save_every = 1;
+  ScoredPoints::scores = {0.5};
+  CHECK(support::refusal(Failure::numerics, [&] { PointsRun::train<SpoiledPoints>(settings); }) ==
+        "evaluation after step 2: example 0: expected finite outputs, got nan; last checkpoint: " +
+            (run.directory / "run/checkpoint-1").string() +
+            "; hint: a lower --learning-rate or more --warmup-steps usually help");
 }

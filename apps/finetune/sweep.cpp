@@ -67,11 +67,28 @@ struct JudgedBy {
   double figure(double score) const { return lowest ? 0 - score : score; }
 };
 
+/// What decides between two runs, the higher the better: the score, and of equal ones the loss. Small files give many
+/// runs the same score, and the first of these is often the one that learnt least.
+std::pair<double, double> rank_of(const Outcome& one) {
+  const auto loss = std::ranges::find(one.result.evaluation, "eval_loss", &training::Metric::name);
+  return {*one.result.score, loss == one.result.evaluation.end() ? 0 : 0 - loss->value};
+}
+
 const Outcome* best_of(const std::vector<Outcome>& outcomes) {
   const Outcome* best = nullptr;
   for (const Outcome& one : outcomes)
-    if (one.result.score && (!best || *one.result.score > *best->result.score)) best = &one;
+    if (one.result.score && (!best || rank_of(one) > rank_of(*best))) best = &one;
   return best;
+}
+
+/// How many others have the score of the best, and whether its loss decided between them.
+std::string text_of_equals(const std::vector<Outcome>& outcomes, const Outcome& best) {
+  const auto as_good = [&](const Outcome& one) { return one.result.score == best.result.score; };
+  const auto equal = std::ranges::count_if(outcomes, as_good) - 1;
+  if (equal == 0) return "";
+  const bool decided =
+      std::ranges::any_of(outcomes, [&](const Outcome& one) { return as_good(one) && rank_of(one) < rank_of(best); });
+  return fmt::format(", as good as {}{}", io::counted(equal, "other"), decided ? ", with a lower loss" : "");
 }
 
 /// A row for each run: the swept values, what the best is chosen by, all figures, and where it is.
@@ -307,11 +324,8 @@ void sweep(Options options) {
   if (!best)
     fail(Failure::numerics, "--sweep: expected a run that ends, got {} that failed, the last one: {}",
          io::counted(outcomes.size(), "run"), outcomes.back().failure);
-  const auto equal =
-      std::ranges::count(outcomes, best->result.score, [](const Outcome& one) { return one.result.score; }) - 1;
   io::say(fmt::format("best of {} by {}: {}, {:.4f}{}: {}\n", outcomes.size(), judged_by.name, words_of(best->trial),
-                      judged_by.figure(*best->result.score),
-                      equal > 0 ? ", as good as " + io::counted(equal, "other") : "", best->directory));
+                      judged_by.figure(*best->result.score), text_of_equals(outcomes, *best), best->directory));
 }
 
 void refuse_directory_of_sweep(const Options& options) {

@@ -38,6 +38,10 @@ struct Setting : support::SmallFinetuning {
         "finetune",
         joined({"--output", at("run"), "--model", at("model"), "--threads", "1", "--train", at("train.csv")}, more));
   }
+  /// A figure of eval_results.json of a run.
+  double figure(const std::string& run, const std::string& name) const {
+    return nlohmann::json::parse(read_text(at(run + "/eval_results.json"))).at(name);
+  }
   /// The numbers of the rows that a run was evaluated on.
   std::vector<std::string> evaluated(const std::string& run) const {
     std::vector<std::string> rows;
@@ -62,15 +66,18 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   CHECK(line.ends_with("\tbest\tdirectory"));
   const Flags names = {"learning-rate=1e-6,epochs=1", "learning-rate=1e-6,epochs=4", "learning-rate=0.02,epochs=1",
                        "learning-rate=0.02,epochs=4"};
+  const auto loss = [&](const std::string& name) { return setting.figure("run/" + name, "eval_loss"); };
+  const bool first_is_best = loss(names[2]) <= loss(names[3]);  // of two that are as good
+  const std::string& best = names[first_is_best ? 2 : 3];
   for (const std::string& name : names) {
     std::getline(table, line);
     CHECK(line.ends_with("\t" + setting.at("run/" + name)));
-    CHECK((line.find("\tbest\t") != std::string::npos) == (name == names[2]));  // the first of two that are as good
+    CHECK((line.find("\tbest\t") != std::string::npos) == (name == best));
     CHECK(std::filesystem::exists(setting.at("run/" + name + "/model.safetensors")));
   }
-  CHECK(outcome.out.find("best of 4 by the mean of accuracy and f1: --learning-rate 0.02 --epochs 1, ") !=
-        std::string::npos);
-  CHECK(outcome.out.find(", as good as 1 other: " + setting.at("run/" + names[2]) + "\n") != std::string::npos);
+  CHECK(outcome.out.find(fmt::format("best of 4 by the mean of accuracy and f1: --learning-rate 0.02 --epochs {}, ",
+                                     first_is_best ? 1 : 4)) != std::string::npos);
+  CHECK(outcome.out.find(", as good as 1 other") != std::string::npos);
 
   const std::string page = read_text(setting.at("run/report.html"));
   for (const std::string& name : names) CHECK(page.find("\"name\":\"" + name + "\"") != std::string::npos);
@@ -84,6 +91,20 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   const Outcome single = setting.train({"--output", setting.at("run"), "--overwrite"});
   CHECK(single.code == 2);
   CHECK(single.error.find("expected a directory for a run, got one of a sweep, with sweep.tsv") != std::string::npos);
+}
+
+TEST_CASE("of runs that are as good the one with the lowest loss is the best") {
+  const Setting setting;
+  const auto ends_with = [&](const Outcome& outcome, const std::string& how, const std::string& run) {
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK_MESSAGE(outcome.out.ends_with(how + ": " + setting.at("run/" + run) + "\n"), outcome.out);
+  };
+  const Flags judged = {"--metric-for-best-model", "accuracy", "--overwrite", "--sweep"};
+  ends_with(setting.train(joined(judged, {"learning-rate=0,1e-5"})), ", as good as 1 other, with a lower loss",
+            "learning-rate=1e-5");
+  CHECK(setting.figure("run/learning-rate=1e-5", "eval_loss") < setting.figure("run/learning-rate=0", "eval_loss"));
+  // Gradients that are not clipped have no different losses.
+  ends_with(setting.train(joined(judged, {"clip-norm=1e5,1e6"})), ", as good as 1 other", "clip-norm=1e5");
 }
 
 TEST_CASE("lists of two sweep flags are combined as those of one") {

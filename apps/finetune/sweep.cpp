@@ -38,15 +38,19 @@ std::string flag_name(std::string name) {
   return name.starts_with("--") ? name : "--" + name;
 }
 
+/// Whether runs that differ in this flag are evaluated on different rows, which no sweep may be.
+bool decides_rows(const std::string& flag) { return flag.starts_with("--eval-split"); }
+
 const training::Flag& swept_flag(const std::string& name, const training::FlagTable& table) {
   std::vector<std::string> names;
   for (const training::Flag& flag : table.flags()) {
     if (flag.role != training::Role::decisive || flag.type.empty()) continue;
     if (flag.name == name) return flag;
-    names.push_back(flag.name);
+    if (!decides_rows(flag.name)) names.push_back(flag.name);
   }
-  fail(Failure::usage, "--sweep: expected a flag with a value that decides the result, got {}{}", name,
-       io::did_you_mean(name, names));
+  const std::string near = io::did_you_mean(name, names);
+  fail(Failure::usage, "--sweep: expected one of {}, got {}{}", fmt::join(names, ", "), name,
+       near.empty() ? "; hint: report lays runs over each other that differ in other flags" : near);
 }
 
 std::string words_of(const Trial& trial) {
@@ -146,7 +150,7 @@ std::vector<std::string> values_of(Options one, const Trial& trial) {
 /// itself: by a file of settings or the record of a run, perhaps.
 void check_flags(const Trial& trial, const training::FlagTable& table, const std::vector<std::string>& command) {
   for (const auto& [flag, value] : trial) {
-    if (flag.starts_with("--eval-split"))
+    if (decides_rows(flag))
       fail(Failure::usage,
            "--sweep: expected runs that are evaluated on the same rows, got values of {}; hint: give it beside --sweep",
            flag);

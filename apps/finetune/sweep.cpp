@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 
 #include "apps/finetune/run.h"
@@ -24,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kTable = "sweep.tsv", *kPage = "report.html";
+constexpr const char *kTable = "sweep.tsv", *kSeeds = "sweep_seeds.tsv", *kPage = "report.html";
 
 struct Outcome {
   Trial trial;
@@ -112,6 +114,33 @@ std::string table_of(const std::vector<Outcome>& outcomes, const JudgedBy& judge
       text += found == one.result.evaluation.end() ? "\t" : fmt::format("\t{}", found->value);
     }
     text += fmt::format("\t{}\t{}\n", &one == best ? "best" : "", one.directory);
+  }
+  return text;
+}
+
+/// Over the seeds of each combination of the other values: how many runs ended, and the mean and the standard deviation
+/// (with n - 1) of what the best is chosen by. "" if seeds are not swept.
+std::string seeds_of(const std::vector<Outcome>& outcomes, const JudgedBy& judged_by) {
+  if (!sets(outcomes.front().trial, "--seed")) return "";
+  std::vector<std::pair<Trial, std::vector<double>>> groups;  // in the order of the runs
+  for (const Outcome& one : outcomes) {
+    Trial others = one.trial;
+    std::erase_if(others, [](const auto& value) { return value.first == "--seed"; });
+    auto group = std::ranges::find(groups, others, &std::pair<Trial, std::vector<double>>::first);
+    if (group == groups.end()) group = groups.insert(groups.end(), {others, {}});
+    if (one.result.score) group->second.push_back(judged_by.figure(*one.result.score));
+  }
+  std::string text;
+  for (const auto& [flag, value] : groups.front().first) text += flag.substr(2) + "\t";
+  text += "n\tmean\tdeviation\n";
+  for (const auto& [others, figures] : groups) {
+    for (const auto& [flag, value] : others) text += value + "\t";
+    const auto n = static_cast<double>(figures.size());
+    const double mean = std::accumulate(figures.begin(), figures.end(), 0.0) / n;
+    double squares = 0;
+    for (const double figure : figures) squares += (figure - mean) * (figure - mean);
+    text += fmt::format("{}\t{}\t{}\n", figures.size(), n > 0 ? fmt::format("{:.6g}", mean) : "failed",
+                        n > 1 ? fmt::format("{:.6g}", std::sqrt(squares / (n - 1))) : "");
   }
   return text;
 }
@@ -321,7 +350,10 @@ void sweep(Options options) {
     if (!plans) io::replace_file(directory->files(), file, table_of(outcomes, judged_by));
   }
   if (plans) return;
+  const std::string seeds = seeds_of(outcomes, judged_by);
+  if (!seeds.empty()) io::replace_file(directory->files(), options.settings.output / kSeeds, seeds);
   io::say(table_of(outcomes, judged_by));
+  if (!seeds.empty()) io::say(fmt::format("over the seeds, {}:\n{}", judged_by.name, seeds));
   training::try_report((options.settings.output / "*/").string(),
                        [&] { write_page(directory->files(), outcomes, options.settings.output / kPage); });
   const Outcome* const best = best_of(outcomes);

@@ -25,8 +25,8 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
                                     const std::string& output);
 
 /// Holds --output as a run does, tries the settings and data of all of them, as --plan does, then runs them, writes
-/// sweep.tsv into --output after each, then report.html of all, and names the best. All are evaluated on the same rows.
-/// A run whose numbers become infinite counts as failed, any other failure ends the sweep.
+/// sweep.tsv into --output after each, then sweep_seeds.tsv and report.html of all, and names the best. All are
+/// evaluated on the same rows. A run whose numbers become infinite counts as failed, any other failure ends the sweep.
 void sweep(Options options);
 
 /// Throws Error(Failure::usage) if a run of its own would be written into the directory of a sweep.

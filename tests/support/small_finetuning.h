@@ -16,6 +16,10 @@ struct SmallFinetuning {
     write_text(directory / "dev.csv", animals(12));
   }
   std::string at(const std::string& name) const { return directory / name; }
+  /// A figure of eval_results.json of a run.
+  double figure(const std::string& run, const std::string& name) const {
+    return nlohmann::json::parse(read_text(at(run + "/eval_results.json"))).at(name);
+  }
   /// `flags` come last, --train or --predict among them.
   Outcome finetune(const std::string& output, const std::vector<std::string>& flags) const {
     return run_program(

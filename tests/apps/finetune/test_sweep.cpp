@@ -38,10 +38,6 @@ struct Setting : support::SmallFinetuning {
         "finetune",
         joined({"--output", at("run"), "--model", at("model"), "--threads", "1", "--train", at("train.csv")}, more));
   }
-  /// A figure of eval_results.json of a run.
-  double figure(const std::string& run, const std::string& name) const {
-    return nlohmann::json::parse(read_text(at(run + "/eval_results.json"))).at(name);
-  }
   /// The numbers of the rows that a run was evaluated on.
   std::vector<std::string> evaluated(const std::string& run) const {
     std::vector<std::string> rows;
@@ -91,20 +87,6 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   const Outcome single = setting.train({"--output", setting.at("run"), "--overwrite"});
   CHECK(single.code == 2);
   CHECK(single.error.find("expected a directory for a run, got one of a sweep, with sweep.tsv") != std::string::npos);
-}
-
-TEST_CASE("of runs that are as good the one with the lowest loss is the best") {
-  const Setting setting;
-  const auto ends_with = [&](const Outcome& outcome, const std::string& how, const std::string& run) {
-    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-    CHECK_MESSAGE(outcome.out.ends_with(how + ": " + setting.at("run/" + run) + "\n"), outcome.out);
-  };
-  const Flags judged = {"--metric-for-best-model", "accuracy", "--overwrite", "--sweep"};
-  ends_with(setting.train(joined(judged, {"learning-rate=0,1e-5"})), ", as good as 1 other, with a lower loss",
-            "learning-rate=1e-5");
-  CHECK(setting.figure("run/learning-rate=1e-5", "eval_loss") < setting.figure("run/learning-rate=0", "eval_loss"));
-  // Gradients that are not clipped have no different losses.
-  ends_with(setting.train(joined(judged, {"clip-norm=1e5,1e6"})), ", as good as 1 other", "clip-norm=1e5");
 }
 
 TEST_CASE("lists of two sweep flags are combined as those of one") {

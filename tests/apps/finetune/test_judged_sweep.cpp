@@ -1,0 +1,56 @@
+// Which run of a sweep is the best, and what several seeds say together.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "support/small_finetuning.h"
+
+using support::Outcome;
+using support::read_text;
+
+TEST_CASE("of runs that are as good the one with the lowest loss is the best") {
+  const support::SmallFinetuning setting(30);
+  const auto ends_with = [&](const Outcome& outcome, const std::string& how, const std::string& run) {
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK_MESSAGE(outcome.out.ends_with(how + ": " + setting.at("run/" + run) + "\n"), outcome.out);
+  };
+  const auto sweep = [&](std::vector<std::string> values) {
+    values.insert(values.begin(), {"--metric-for-best-model", "accuracy", "--overwrite", "--sweep"});
+    return setting.train(values);
+  };
+  ends_with(sweep({"learning-rate=0,1e-5"}), ", as good as 1 other, with a lower loss", "learning-rate=1e-5");
+  CHECK(setting.figure("run/learning-rate=1e-5", "eval_loss") < setting.figure("run/learning-rate=0", "eval_loss"));
+  // Gradients that are not clipped have no different losses.
+  ends_with(sweep({"clip-norm=1e5,1e6"}), ", as good as 1 other", "clip-norm=1e5");
+}
+
+TEST_CASE("a sweep over seeds has the mean and the deviation of each combination of the other values") {
+  const support::SmallFinetuning setting(30);
+  const Outcome outcome =
+      setting.train({"--sweep", "seed=1,2,3", "learning-rate=0", "--metric-for-best-model", "loss"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  double sum = 0, squares = 0;
+  for (const char* const seed : {"1", "2", "3"}) {
+    const std::string run = fmt::format("run/seed={},learning-rate=0", seed);
+    const double loss = setting.figure(run, "eval_loss");
+    sum += loss;
+    squares += loss * loss;
+  }
+  const std::string table = read_text(setting.at("run/sweep_seeds.tsv")),
+                    head = "learning-rate\tn\tmean\tdeviation\n0\t3\t";
+  CHECK(outcome.out.find("over the seeds, loss (the lowest):\n" + table) != std::string::npos);
+  REQUIRE(table.starts_with(head));
+  std::istringstream numbers(table.substr(head.size()));
+  double mean = 0, deviation = 0;
+  numbers >> mean >> deviation;
+  CHECK(mean == doctest::Approx(sum / 3).epsilon(1e-5));
+  CHECK(deviation > 0);
+  CHECK(deviation == doctest::Approx(std::sqrt((squares - sum * sum / 3) / 2)).epsilon(1e-4));
+
+  CHECK(setting
+            .train(
+                {"--sweep", "weight-decay=1e6", "seed=1,2", "--learning-rate", "0.02", "--epochs", "15", "--overwrite"})
+            .code == 6);
+  CHECK(read_text(setting.at("run/sweep_seeds.tsv")) == "weight-decay\tn\tmean\tdeviation\n1e6\t0\tfailed\t\n");
+}

@@ -322,7 +322,7 @@ void check(Options options) {
   });
 }
 
-training::TrainingResult run(Options& options) {
+training::TrainingResult run(Options& options, std::string* said_plan) {
   io::catch_stop_signals(io::OnStop::leave);  // until there is something to save
   std::optional<Job> job;
   const auto read = [&](distributed::Collective* processes) {
@@ -345,6 +345,7 @@ training::TrainingResult run(Options& options) {
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
       .plan_text = [&] { return plan_text(*job); },
+      .said_plan = said_plan,
       .check_start =
           [&](const nn::Module& network) {
             require_start(*job, bert::compare_weights(options.model, network, is_head_of(*job)));

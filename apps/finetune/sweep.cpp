@@ -267,11 +267,11 @@ void keep_split(Options& options, const Trial& trial) {
 }
 
 /// One run of the sweep.
-Outcome run_trial(const Options& options, const Trial& trial) {
+Outcome run_trial(const Options& options, const Trial& trial, std::string& said_plan) {
   Options one = options_of(options, trial);
   Outcome outcome{.trial = trial, .result = {}, .directory = one.settings.output.string(), .failure = {}};
   try {
-    outcome.result = run(one);
+    outcome.result = run(one, &said_plan);
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics) throw;
     outcome.failure = error.what();
@@ -343,10 +343,11 @@ void sweep(Options options) {
 
   const fs::path file = options.settings.output / kTable;
   std::vector<Outcome> outcomes;
+  std::string said_plan;
   for (const Trial& trial : trials) {
     io::say(fmt::format("run {} of {}: {}\n", outcomes.size() + 1, trials.size(), words_of(trial)));
     std::fflush(stdout);
-    outcomes.push_back(run_trial(options, trial));
+    outcomes.push_back(run_trial(options, trial, said_plan));
     if (!plans) io::replace_file(directory->files(), file, table_of(outcomes, judged_by));
   }
   if (plans) return;

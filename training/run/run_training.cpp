@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "distributed/exchange.h"
 #include "distributed/processes.h"
@@ -58,15 +59,30 @@ void say_plan(const Plan& plan) {
                                     plan.memory.available, plan.memory.process));
 }
 
+/// The plan for people. `self` makes it.
+std::string text_of_plan(const TrainingRun& run, Objective& objective, const distributed::Replica& self,
+                         const Plan& plan) {
+  const Settings& settings = run.settings;
+  return plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
+         text_of_patience(settings) + text_of_sharing(plan) + text_of_sums(self.collective()) +
+         (run.plan_text ? run.plan_text() : "");
+}
+
+/// Whether the run before had the same plan, but for what the machine has at the moment.
+bool was_said(const TrainingRun& run, Objective& objective, const distributed::Replica& self, Plan plan) {
+  if (!run.said_plan) return false;
+  plan.memory.available = plan.memory.process = 0;
+  const std::string text = text_of_plan(run, objective, self, plan);
+  return std::exchange(*run.said_plan, text) == text;
+}
+
 /// Makes the plan, prints it, and refuses one that does not fit.
 Plan announce(const TrainingRun& run, Objective& objective, const distributed::Replica& self) {
   const Settings& settings = run.settings;
   const Plan plan = make_plan(settings, objective, self);
   if (!settings.quiet) say_plan(plan);
-  if (!settings.quiet && io::line_format() == io::LineFormat::text)
-    io::say(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
-            text_of_patience(settings) + text_of_sharing(plan) + text_of_sums(self.collective()) +
-            (run.plan_text ? run.plan_text() : ""));
+  if (!settings.quiet && io::line_format() == io::LineFormat::text && !was_said(run, objective, self, plan))
+    io::say(text_of_plan(run, objective, self, plan));
   for (const std::string& doubt : doubts_of(settings, plan)) io::warn("{}", doubt);
   if (!settings.plan_only || settings.most_memory) check_memory(settings, plan, objective, self);
   return plan;

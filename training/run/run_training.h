@@ -42,6 +42,8 @@ struct TrainingRun {
   std::function<std::unique_ptr<Objective>(const distributed::Replica& self)> make_objective;
   /// Further lines of the plan, each with its end. May be empty.
   std::function<std::string()> plan_text = {};
+  /// Of several runs: the plan of the one before, which is not said again. May be null.
+  std::string* said_plan = nullptr;
   /// Refuses what initialize() would not load into this network, on the first replica, before memory is taken for its
   /// parameters. Not called under --resume. May be empty.
   std::function<void(const nn::Module&)> check_start = {};

@@ -1,4 +1,4 @@
-// Which run of a sweep is the best, and what several seeds say together.
+// What a sweep says of its runs: plans, which is the best, and what several seeds say together.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -53,4 +53,17 @@ TEST_CASE("a sweep over seeds has the mean and the deviation of each combination
                 {"--sweep", "weight-decay=1e6", "seed=1,2", "--learning-rate", "0.02", "--epochs", "15", "--overwrite"})
             .code == 6);
   CHECK(read_text(setting.at("run/sweep_seeds.tsv")) == "weight-decay\tn\tmean\tdeviation\n1e6\t0\tfailed\t\n");
+}
+
+TEST_CASE("the plan of a run is said if it is not that of the run before") {
+  const support::SmallFinetuning setting(30);
+  const auto plans = [&](const std::string& sweep) {
+    const Outcome outcome = setting.train({"--overwrite", "--sweep", sweep});
+    CHECK_MESSAGE(outcome.code == 0, outcome.error);
+    int count = 0;
+    for (std::size_t at = 0; (at = outcome.out.find("\nplan\n", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  CHECK(plans("seed=1,2") == 1);
+  CHECK(plans("batch-size=8,16") == 2);
 }

@@ -149,8 +149,11 @@ void RunDirectory::find_earlier_run(ExistingRun existing) {
   if (found.empty()) return;
   std::sort(found.begin(), found.end());
   if (existing == ExistingRun::refuse)
-    fail(Failure::usage, "{}: expected no run there, got {}; hint: --resume goes on with it, --overwrite removes it",
-         path_.string(), found.front().filename().string());
+    fail(Failure::usage, "{}: expected no run there, got {}; hint: {}--overwrite removes it", path_.string(),
+         found.front().filename().string(),
+         std::ranges::any_of(found, [&](const fs::path& path) { return goes_on(path, names_); })
+             ? "--resume goes on with it, "
+             : "");
   if (existing != ExistingRun::overwrite) return;
   // What shows that this is a run goes last, so that a removal that was interrupted can be begun again.
   std::stable_partition(found.begin(), found.end(),

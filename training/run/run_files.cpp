@@ -31,7 +31,7 @@ bool is_published(std::string_view name, const ProgramFiles& files) {
 }
 
 bool is_result(std::string_view name, const ProgramFiles& files) {
-  return contains(kResults, name) || contains(files.results, name);
+  return contains(kResults, name) || contains(files.results, name) || contains(files.kept, name);
 }
 
 bool is_account(std::string_view name, const ProgramFiles& files) {
@@ -47,6 +47,11 @@ bool is_own_checkpoint(const fs::path& path) {
   std::error_code error;
   return checkpoint_step(path.filename().string()) && fs::is_directory(path, error) &&
          (fs::is_regular_file(path / kManifest, error) || fs::is_regular_file(path / kStateFile, error));
+}
+
+bool goes_on(const fs::path& path, const ProgramFiles& files) {
+  const std::string name = path.filename().string();
+  return is_own_checkpoint(path) || name == kEndedFile || contains(files.kept, name);
 }
 
 bool is_own_run_config(const fs::path& path) {

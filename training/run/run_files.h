@@ -35,6 +35,7 @@ struct ProgramFiles {
   std::vector<std::string_view> model;    ///< what Objective::save() writes beside model.safetensors
   std::vector<std::string_view> results;  ///< what the model came to: figures and predictions
   std::vector<std::string_view> pages;    ///< for people, made from the other files
+  std::vector<std::string_view> kept;     ///< results that are not whole: --resume goes on with them
 };
 /// Whether a run writes a file of this name as a part of its model.
 bool is_published(std::string_view name, const ProgramFiles& files);
@@ -43,6 +44,8 @@ bool is_result(std::string_view name, const ProgramFiles& files);
 /// Whether it is the name of one that tells of the training, whatever it came to; a run that begins anew writes it
 /// anew.
 bool is_account(std::string_view name, const ProgramFiles& files);
+/// Whether --resume may go on with this: a checkpoint, the state that a run ended in, or results that are not whole.
+bool goes_on(const std::filesystem::path& path, const ProgramFiles& files);
 /// Whether a run writes something under this name until it is whole, as config.json.tmp-HOST-4711 or model.tmp-4711.
 bool is_temporary(std::string_view name, const ProgramFiles& files);
 /// Whether a run may have written this file or directory.

@@ -23,8 +23,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const ProgramFiles kFiles = {
-    .model = {"config.json", "vocab.txt"}, .results = {"predictions.tsv"}, .pages = {"report.html"}};
+const ProgramFiles kFiles = {.model = {"config.json", "vocab.txt"},
+                             .results = {"predictions.tsv"},
+                             .pages = {"report.html"},
+                             .kept = {"predictions.partial"}};
 
 std::string refusal(const fs::path& path, ExistingRun existing) {
   return support::refusal(Failure::usage, [&] { const RunDirectory directory(path, existing, kFiles); });
@@ -96,6 +98,18 @@ TEST_CASE("a directory that holds a run is refused, resumed or overwritten as as
   CHECK_FALSE(fs::exists(path / "checkpoint-10"));
   CHECK_FALSE(fs::exists(path / "model.safetensors"));
   CHECK(support::read_text(path / "notes.txt") == "mine");
+}
+
+TEST_CASE("--resume is named only where there is something that it goes on with") {
+  for (const char* const file :
+       {"eval_results.json", "predictions.tsv", "run_config.json", "ended.json", "predictions.partial"}) {
+    const support::TemporaryDirectory path;
+    write_text(path / file, R"({"program": "finetune", "settings": {}})");
+    const bool goes_on = file == std::string("ended.json") || file == std::string("predictions.partial");
+    CHECK(refusal(path / "", ExistingRun::refuse)
+              .ends_with(fmt::format("expected no run there, got {}; hint: {}--overwrite removes it", file,
+                                     goes_on ? "--resume goes on with it, " : "")));
+  }
 }
 
 TEST_CASE("only what a run wrote is removed with it, and never what the next one reads") {

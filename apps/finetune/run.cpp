@@ -22,10 +22,13 @@
 #include "training/report/results.h"
 #include "training/run/checkpoint.h"
 #include "training/run/plan.h"
+#include "training/run/run_config.h"
 #include "training/run/run_training.h"
 
 namespace bertrand::finetune {
 namespace {
+
+const std::string kProgram = "finetune";
 
 /// Everything of a run that is on the host. The task refers to the tokenizer.
 struct Job {
@@ -183,10 +186,9 @@ training::RunIdentity identity_of(const Job& job) {
   return identity;
 }
 
-/// What the run is judged by.
-std::string plan_text(const Job& job) {
+/// "12 examples of dev.csv": what the model is evaluated on.
+std::string evaluated_text(const Job& job) {
   const Options& options = job.options;
-  if (!options.evaluates() || options.settings.overfit_batch) return "";
   const auto count_of = [&](objectives::File file) {
     if (const tasks::EncodedDataset* examples = job.task->examples(file)) return examples->size();
     return job.task->streamed(file)->examples;
@@ -198,7 +200,13 @@ std::string plan_text(const Job& job) {
                         options.train.string(), options.eval_split_seed ? "--eval-split-seed" : "--seed",
                         options.split_seed())
           : "of " + options.evaluation.string();
-  return fmt::format("  evaluation  {} {}\n  best model  by {}\n", io::counted(evaluated, "example"), from,
+  return fmt::format("{} {}", io::counted(evaluated, "example"), from);
+}
+
+/// What the run is judged by.
+std::string plan_text(const Job& job) {
+  if (!job.options.evaluates() || job.options.settings.overfit_batch) return "";
+  return fmt::format("  evaluation  {}\n  best model  by {}\n", evaluated_text(job),
                      tasks::deciding(job.task->judged_by()));
 }
 
@@ -280,18 +288,24 @@ void apply(const Job& job, const training::RunReplica& replica) {
                               {.dtype = settings.precision, .initialize = false, .gradients = false});
   if (self.first()) bert::load_weights(job.options.model, parameters);
   self.collective().broadcast(parameters.values(), 0);
+  const auto make_room = [&] {  // now that there is something to put in its place
+    replica.directory->clear();
+    training::write_run_config(files_of(replica.directory), {kProgram, settings, nullptr, replica.conditions, self});
+  };
+  if (self.first() && job.options.evaluates() && !settings.quiet)
+    io::say(fmt::format("evaluating {}\n", evaluated_text(job)));
   training::Results results{.metrics = {}, .words = objective->figures_in_words()};
   std::erase_if(results.words, [](const auto& word) { return word.first == "best_model_by"; });  // there is but one
   for (const training::Metric& metric : objective->evaluate()) results.metrics[metric.name] = metric.value;
   if (self.first() && !results.metrics.empty()) {
-    replica.directory->clear();  // now that there is something to put in its place
+    make_room();
     training::write_results(replica.directory->files(), settings.output, results);
     objective->write_evaluation(replica.directory->files(), settings.output);
     io::say(training::results_text(results));
     training::try_report(settings.output.string(),
                          [&] { report::write_report_of_run(replica.directory->files(), settings.output); });
   }
-  predict_file(job, {*objective, parameters, self, files_of(replica.directory)}, [&] { replica.directory->clear(); });
+  predict_file(job, {*objective, parameters, self, files_of(replica.directory)}, make_room);
 }
 
 std::vector<std::filesystem::path> files_of(const Options& options) {
@@ -310,7 +324,7 @@ void check(Options options) {
     return identity_of(*job);
   };
   const training::TrainingRun run{.settings = options.settings,
-                                  .program = "finetune",
+                                  .program = kProgram,
                                   .files = files_of(options),
                                   .read = read,
                                   .make_objective = {}};
@@ -339,7 +353,7 @@ training::TrainingResult run(Options& options, std::string* said_plan) {
   };
   training::TrainingRun run{
       .settings = options.settings,
-      .program = "finetune",
+      .program = kProgram,
       .files = files_of(options),
       .program_files = objectives::program_files(),
       .read = read,

@@ -96,6 +96,12 @@ io::Json configuration(const io::Json& config) {
   return numbers;
 }
 
+/// Whether a run has curves, as far as is known: an evaluation of a model as it is has no length.
+bool trains(const io::Json& config) {
+  const auto settings = config.find("settings");
+  return settings == config.end() || !settings->is_object() || settings->contains("steps");
+}
+
 /// The figures of eval_results.json, each with its interval if the rows are there to draw one from.
 io::Json results(const io::Json& figures, const io::Json& evaluation) {
   io::Json list = io::Json::array();
@@ -114,12 +120,13 @@ io::Json results(const io::Json& figures, const io::Json& evaluation) {
 io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
   io::Json notes = io::Json::array();
   const Source source{directory, notes};
-  io::Json run = configuration(source.object("run_config.json", true));
+  const io::Json config = source.object("run_config.json", true);
+  io::Json run = configuration(config);
   const fs::path whole = fs::absolute(directory).lexically_normal();
   run["name"] = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
   run["path"] = directory.string();
   run["curves"] = io::Json::object();
-  if (const auto lines = source.text("metrics.jsonl", true)) {
+  if (const auto lines = source.text("metrics.jsonl", trains(config))) {
     std::size_t damaged = 0;
     run["curves"] = curves_of(*lines, extent.points, damaged);
     if (damaged > 0) notes.push_back(fmt::format("metrics.jsonl: left out {}", io::counted(damaged, "damaged line")));

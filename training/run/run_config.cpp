@@ -45,14 +45,17 @@ void write_run_config(io::Files& files, const RunConfig& config) {
   add_flags(table, copy);
   for (const Flag& flag : table.flags())
     if (flag.role == Role::recorded || flag.role == Role::agreed) all[flag.name.substr(2)] = json_value(flag);
-  // What the run's length came to, in place of the flag that was not given.
-  all["steps"] = config.plan.total_steps;
-  all["epochs"] = config.plan.epochs;
-  all["warmup-steps"] = config.plan.schedule.warmup_steps;
   all.erase("warmup-ratio");
+  if (config.plan) {  // what the run's length came to, in place of the flag that was not given
+    all["steps"] = config.plan->total_steps;
+    all["epochs"] = config.plan->epochs;
+    all["warmup-steps"] = config.plan->schedule.warmup_steps;
+  } else {
+    for (const char* length : {"steps", "epochs", "warmup-steps"}) all.erase(length);
+  }
   for (const InputFile& input : config.conditions.inputs)
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}});
-  json["parameters"] = config.plan.parameters;
+  if (config.plan) json["parameters"] = config.plan->parameters;
   io::replace_file(files, settings.output / "run_config.json", io::json_text(json, 2) + "\n");
 }
 

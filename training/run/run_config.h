@@ -13,7 +13,7 @@ namespace bertrand::training {
 struct RunConfig {
   const std::string& program;
   const Settings& settings;
-  const Plan& plan;
+  const Plan* plan;  ///< null: nothing is trained
   const Conditions& conditions;
   const distributed::Replica& self;
 };

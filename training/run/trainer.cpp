@@ -55,7 +55,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
     // A run that is overwritten makes room.
     if (!settings_.overwrite && state_.steps_done < job_.plan.total_steps) saves_.check_space();
     job_.directory->clear();
-    write_run_config(files_of(job_.directory), {job_.program, settings_, job_.plan, job_.conditions, job_.self});
+    write_run_config(files_of(job_.directory), {job_.program, settings_, &job_.plan, job_.conditions, job_.self});
   }
   saves_.share(state_, static_cast<bool>(moments));
 }

@@ -22,6 +22,19 @@ TEST_CASE("what a run's files say in another form than they should is left out")
   CHECK(numbers["notes"] == io::Json::array({"profile.json: damaged, and left out"}));
 }
 
+TEST_CASE("curves are missed of a run that trains, or of which that is not known, and of no other") {
+  const auto notes = [](const std::string& config) {
+    const support::TemporaryDirectory run;
+    support::write_text(run / "run_config.json", config);
+    return report::numbers_of_run(run / ".", {})["notes"];
+  };
+  const io::Json missed = io::Json::array({"metrics.jsonl: not there"});
+  CHECK(notes(R"({"settings":{"steps":3}})") == missed);
+  CHECK(notes(R"({"settings":[]})") == missed);
+  CHECK(notes("{}") == missed);
+  CHECK(notes(R"({"settings":{"seed":3}})").empty());
+}
+
 TEST_CASE("a file of one value that no run needs to be so large is left out, and the others are not") {
   const support::TemporaryDirectory run;
   support::write_text(run / "run_config.json", R"({"program":"finetune"})");

@@ -1,0 +1,44 @@
+// finetune with a model as it is: what it says, and what it leaves.
+#include <doctest/doctest.h>
+
+#include "support/small_finetuning.h"
+
+using support::Outcome;
+using support::read_text;
+
+namespace {
+
+nlohmann::json record_of(const std::string& run) {
+  return nlohmann::json::parse(read_text(std::filesystem::path(run) / "run_config.json"));
+}
+
+}  // namespace
+
+TEST_CASE("an evaluation and a prediction without training leave a record, and their pages lack nothing") {
+  const support::SmallFinetuning setting(30);
+  REQUIRE(setting.train({}).code == 0);
+  const Outcome evaluated = setting.finetune("out", {"--model", setting.at("run"), "--eval", setting.at("dev.csv")});
+  REQUIRE_MESSAGE(evaluated.code == 0, evaluated.error);
+  CHECK(evaluated.out.find("evaluating 12 examples of " + setting.at("dev.csv") + "\n") != std::string::npos);
+  const auto record = record_of(setting.at("out"));
+  CHECK(record.at("program") == "finetune");
+  CHECK(record.at("command").size() > 1);
+  CHECK(record.at("inputs").at(0).at("path") == setting.at("dev.csv"));
+  for (const char* const of_training : {"steps", "epochs", "warmup-steps"})
+    CHECK_FALSE(record.at("settings").contains(of_training));
+  const std::string page = read_text(setting.at("out/report.html"));
+  CHECK(page.find("\"command\":\"") != std::string::npos);
+  CHECK(page.find("\"command\":\"\"") == std::string::npos);
+  CHECK(page.find("\"notes\":[]") != std::string::npos);
+
+  const Outcome again = setting.finetune("out", {"--model", setting.at("run"), "--eval", setting.at("dev.csv")});
+  CHECK(again.code == 2);
+  CHECK(again.error.ends_with("; hint: --overwrite removes it\n"));
+  CHECK(support::run_program("finetune", {"--resume", "--output", setting.at("out")}).error ==
+        "error: --resume: expected a file to --train on, got none\n");
+  const Outcome predicted = setting.finetune(
+      "out", {"--model", setting.at("run"), "--predict", setting.at("dev.csv"), "--quiet", "--overwrite"});
+  REQUIRE_MESSAGE(predicted.code == 0, predicted.error);
+  CHECK_FALSE(std::filesystem::exists(setting.at("out/eval_results.json")));
+  CHECK(record_of(setting.at("out")).at("command").back() == "--overwrite");
+}

@@ -337,7 +337,9 @@ void add_own_flags(training::FlagTable& table, Options& options) {
 
 void add_flags(training::FlagTable& table, Options& options) {
   add_own_flags(table, options);
-  training::add_flags(table, options.settings, "128, of squad and squad2 384, of msmarco 512");
+  training::add_flags(table, options.settings,
+                      "128, of squad and squad2 384, of msmarco 512, without --train that of the run that made "
+                      "--model");
 }
 
 void complete(Options& options) {

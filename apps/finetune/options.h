@@ -42,7 +42,7 @@ struct Options {
 
   bool ranks() const { return task == "msmarco"; }
   bool finds_spans() const { return task == "squad" || task == "squad2"; }
-  /// --max-seq-length if it is not given and the model has so many positions.
+  /// --max-seq-length if it is not given, no run made the model, and that has so many positions.
   std::int64_t usual_length() const { return ranks() ? 512 : finds_spans() ? 384 : 128; }
   /// Whether the model is judged while it is trained.
   bool evaluates() const { return !evaluation.empty() || eval_split > 0; }

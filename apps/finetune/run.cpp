@@ -16,6 +16,7 @@
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "io/say.h"
 #include "io/signals.h"
 #include "io/units.h"
@@ -38,6 +39,16 @@ struct Job {
   std::unique_ptr<const objectives::FineTuningTask> task;
 };
 
+/// --max-seq-length of the run that made a model, if its directory says so.
+std::optional<std::int64_t> trained_length(const std::filesystem::path& model) {
+  const std::filesystem::path record = model / "run_config.json";
+  if (!training::is_own_run_config(record)) return {};
+  const io::Json settings = io::read_json(record)["settings"];
+  const auto length = settings.find("max-seq-length");
+  if (length == settings.end() || !length->is_number_integer() || length->get<std::int64_t>() < 5) return {};
+  return length->get<std::int64_t>();
+}
+
 /// Fills in --max-seq-length if it was not given. A run that goes on needs nothing of its start model that a checkpoint
 /// has not: --model becomes that if it is gone.
 Job read_job(Options& options) {
@@ -52,8 +63,9 @@ Job read_job(Options& options) {
   const bert::Config config = bert::read_config(options.model);
   bert::require_room_for_text(config, options.model);
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
+  const std::optional<std::int64_t> trained = options.train.empty() ? trained_length(options.model) : std::nullopt;
   options.settings.max_seq_length =
-      options.settings.sequence_length(config.max_position_embeddings, options.usual_length());
+      options.settings.sequence_length(config.max_position_embeddings, trained.value_or(options.usual_length()));
   auto tokenizer = std::make_unique<const text::Tokenizer>(bert::read_tokenizer(options.model, words, config));
   auto task = make_task(options, config, *tokenizer);
   task->decide_by(options.metric_for_best_model);

@@ -39,7 +39,9 @@ TEST_CASE("the usual length of an example is that of its task, and the help says
   const Tables tables;
   CHECK(says(tables.pretrain.flag("--max-seq-length"), "default 128, or the model's positions"));
   const Flag& flag = tables.finetune.flag("--max-seq-length");
-  CHECK(says(flag, "default 128, of squad and squad2 384, of msmarco 512, or the model's positions"));
+  CHECK(says(flag,
+             "default 128, of squad and squad2 384, of msmarco 512, without --train that of the run that made "
+             "--model, or the model's positions"));
   const auto usual = [](const std::string& task) {
     finetune::Options options;
     options.task = task;

@@ -42,3 +42,27 @@ TEST_CASE("an evaluation and a prediction without training leave a record, and t
   CHECK_FALSE(std::filesystem::exists(setting.at("out/eval_results.json")));
   CHECK(record_of(setting.at("out")).at("command").back() == "--overwrite");
 }
+
+TEST_CASE("without training a text is cut where the model's training cut it, unless a flag says otherwise") {
+  const support::SmallFinetuning setting(30);
+  REQUIRE(setting.train({"--max-seq-length", "7"}).code == 0);
+  const auto length = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--task",     "custom",          "--label-column", "kind",
+                                      "--model",    setting.at("run"), "--predict",      setting.at("dev.csv"),
+                                      "--output",   setting.at("out"), "--threads",      "1",
+                                      "--overwrite"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    const Outcome outcome = support::run_program("finetune", flags);
+    CHECK_MESSAGE(outcome.code == 0, outcome.error);
+    return record_of(setting.at("out")).at("settings").at("max-seq-length").get<int>();
+  };
+  CHECK(length({}) == 7);
+  CHECK(length({"--max-seq-length", "9"}) == 9);
+  support::write_text(setting.at("run/run_config.json"), R"({"program": "x", "settings": {"max-seq-length": "7"}})");
+  const int positions = length({});
+  CHECK(positions > 9);
+  support::write_text(setting.at("run/run_config.json"), R"({"program": "x", "settings": {"max-seq-length": 1000}})");
+  CHECK(length({}) == positions);
+  std::filesystem::remove(setting.at("run/run_config.json"));
+  CHECK(length({}) == positions);
+}

@@ -82,7 +82,10 @@ void add_word_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("to label words");
   table.choice(
-      {"--layout", "words: a word a line, a blank line ends a sentence; rows: a sentence a line, words TAB labels",
+      {"--layout",
+       "words: a word a line, a blank line ends a sentence; rows: a sentence a line, words TAB labels; .jsonl, .ndjson "
+       "and .json have a sentence a line in any case: {\"tokens\": [\"EU\", \"rejects\"], \"tags\": [\"B-ORG\", "
+       "\"O\"]}, or ner_tags, pos_tags, labels",
        decisive},
       options.layout, {{"words", tasks::TokenLayout::words}, {"rows", tasks::TokenLayout::rows}});
   table.toggle({"--label-all-pieces",
@@ -126,7 +129,7 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
   table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
   table.path({"--train",
               "labelled file to train on: .tsv, .txt, .csv, or .jsonl, .ndjson, .json with an object a line, also .gz "
-              "or .zst; for words any of columns, for squad and squad2 .json"},
+              "or .zst; for words any of columns, or objects as --layout has them, for squad and squad2 .json"},
              options.train);
   table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
   table.number({"--eval-split",

@@ -191,24 +191,13 @@ JsonCell cell_of(const io::Json& value, const std::string& separator) {
   return cell;
 }
 
-/// A line as an object. A long number may be an id: it is not rounded.
-io::Json parse_object(std::string_view line, const std::string& where) {
-  if (is_blank(line)) fail(Failure::input, "{}: expected a JSON object, got an empty line", where);
-  io::Json object = io::parse_json(line, {where, Failure::input, io::LongNumber::text});
-  io::JsonReader(object, {where, Failure::input});  // refuses what is none
-  return object;
-}
-
 /// The columns are all keys that occur; a key that an object lacks is an empty cell.
 class JsonParser : public RowParser {
  public:
   JsonParser(Table& table, const TableOptions& options) : table_(table), options_(options) {}
 
   std::size_t take(std::string_view text, bool) override {
-    if (number_ == 0 && text.starts_with('['))
-      fail(Failure::input,
-           "{}:1: expected a JSON object in each line, got a list; hint: jq -c '.[]' FILE writes its items as lines",
-           table_.file);
+    if (number_ == 0) refuse_list_of_rows(text, table_.file);
     for (std::string_view rest = text; !rest.empty();) add(take_line(rest));
     table_.width = table_.columns.size();
     return text.size();
@@ -258,6 +247,20 @@ class JsonParser : public RowParser {
 };
 
 }  // namespace
+
+io::Json parse_object(std::string_view line, const std::string& where) {
+  if (is_blank(line)) fail(Failure::input, "{}: expected a JSON object, got an empty line", where);
+  io::Json object = io::parse_json(line, {where, Failure::input, io::LongNumber::text});
+  io::JsonReader(object, {where, Failure::input});  // refuses what is none
+  return object;
+}
+
+void refuse_list_of_rows(std::string_view beginning, const std::string& file) {
+  if (beginning.starts_with('['))
+    fail(Failure::input,
+         "{}:1: expected a JSON object in each line, got a list; hint: jq -c '.[]' FILE writes its items as lines",
+         file);
+}
 
 std::unique_ptr<RowParser> make_row_parser(TableFormat format, Table& table, const TableOptions& options) {
   const Collector rows(table, options);

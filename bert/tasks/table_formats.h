@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "bert/tasks/table.h"
+#include "io/json.h"
 
 namespace bertrand::tasks {
 
@@ -16,6 +17,12 @@ class RowParser {
   /// bytes: not those of a row that goes on after the text.
   virtual std::size_t take(std::string_view text, bool last) = 0;
 };
+
+/// A line of JSON lines as an object. A long number may be an id: it is not rounded. Throws Failure::input, beginning
+/// with `where`, if it is none.
+io::Json parse_object(std::string_view line, const std::string& where);
+/// Throws Failure::input if JSON lines begin with a list: the file is one.
+void refuse_list_of_rows(std::string_view beginning, const std::string& file);
 
 /// The table and the options must outlive it.
 std::unique_ptr<RowParser> make_row_parser(TableFormat format, Table& table, const TableOptions& options);

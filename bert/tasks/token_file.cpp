@@ -1,10 +1,12 @@
-// The two layouts, line by line.
+// The three layouts, line by line.
 #include "bert/tasks/token_file.h"
 
 #include <algorithm>
+#include <array>
 
 #include "bert/tasks/attempt.h"
 #include "bert/tasks/labels.h"
+#include "bert/tasks/table_formats.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/line_source.h"
@@ -52,6 +54,9 @@ bool is_blank_line(std::string_view line) { return line.find_first_not_of(" \t")
 
 constexpr std::string_view kDocument = "-DOCSTART-";
 
+/// Where data sets of Hugging Face have labels of words.
+constexpr std::array<const char*, 4> kLabelKeys = {"tags", "ner_tags", "pos_tags", "labels"};
+
 /// Whether a line that begins with "# " is a comment, where a word's line is cut at spaces into as many `columns`: it
 /// has another number of them, or the form of CoNLL-U's comments, "# sent_id = 7" and "# newdoc".
 bool is_comment(const Cells& cells, std::size_t columns) {
@@ -71,8 +76,15 @@ class Parser {
   /// Takes a line, which is UTF-8 and no comment.
   void take(std::string_view line, std::int64_t number) {
     line_ = number;
-    if (columns_.layout == TokenLayout::words) add_word(line);
-    else add_row(line);
+    if (columns_.layout == TokenLayout::words) return add_word(line);
+    if (is_blank_line(line)) {
+      if (blank_line_ == 0) blank_line_ = line_;  // those at the end do not count
+      return;
+    }
+    if (const std::int64_t blank = std::exchange(blank_line_, 0); blank != 0)
+      fail(Failure::input, "{}:{}: words: expected a sentence, got an empty line", sentence_.file, blank);
+    if (columns_.layout == TokenLayout::rows) add_row(line);
+    else add_object(line);
   }
   void finish() {
     if (sentences_ == 0 && 2 * spaced_words_ > std::ssize(sentence_.words))
@@ -112,35 +124,71 @@ class Parser {
     const std::string_view word = cells[columns_.word];
     if (word.empty()) refuse("word: expected one in column {}, got none", columns_.word);
     if (word.find(' ') != std::string_view::npos && spaced_words_++ == 0) first_spaced_ = word;
-    add(word, label_ ? cells[*label_] : std::string_view());
+    if (!label_) return add(word, std::nullopt);
+    const std::string_view label = cells[*label_];
+    if (label.empty()) refuse("label: expected one in column {}, got none", *label_);
+    if (label.find(' ') != std::string_view::npos)
+      refuse("label: expected one without spaces, got \"{}\"; hint: TAB alone separates the columns of a line with TAB",
+             label);
+    add(word, label);
   }
 
   void add_row(std::string_view line) {
-    if (is_blank_line(line)) {
-      if (blank_line_ == 0) blank_line_ = line_;  // those at the end do not count
-      return;
-    }
-    if (const std::int64_t blank = std::exchange(blank_line_, 0); blank != 0)
-      fail(Failure::input, "{}:{}: words: expected a sentence, got an empty line", sentence_.file, blank);
     const Cells cells = cut_at_tabs(line);
     check_form({.columns = cells.size(), .has_tabs = true, .line = line_});
     const Cells words = cut_at_spaces(cells[columns_.word]);
-    const Cells labels = cut_at_spaces(label_ ? cells[*label_] : std::string_view());
     if (words.empty()) refuse("words: expected at least one in column {}, got none", columns_.word);
-    if (label_ && labels.size() != words.size())
-      refuse("labels: expected {}, one for each word, got {}", words.size(), labels.size());
-    for (std::size_t i = 0; i < words.size(); ++i) add(words[i], label_ ? labels[i] : std::string_view());
+    add_sentence(words, label_ ? std::optional(cut_at_spaces(cells[*label_])) : std::nullopt);
+  }
+
+  void add_object(std::string_view line) {
+    const io::JsonSource source{.name = fmt::format("{}:{}", sentence_.file, line_), .failure = Failure::input};
+    const io::Json json = parse_object(line, source.name);
+    io::JsonReader object(json, source);
+    const Cells words = texts(object, "tokens");
+    if (words.empty()) refuse("tokens: expected at least one, got none");
+    if (!label_key_) label_key_ = find_label_key(object);
+    add_sentence(words, label_key_->empty() ? std::nullopt : std::optional(texts(object, *label_key_)));
+  }
+
+  /// "" if it is a file to predict without labels.
+  std::string find_label_key(io::JsonReader& object) const {
+    std::string found;
+    for (const char* const key : kLabelKeys) {
+      if (!object.find(key)) continue;
+      if (!found.empty())
+        refuse("labels: expected one of {}, got {} and {}; hint: jq -c 'del(.{})' FILE leaves one out",
+               fmt::join(kLabelKeys, ", "), found, key, key);
+      found = key;
+    }
+    if (found.empty() && needs_label_) refuse("labels: expected one of {}, got none", fmt::join(kLabelKeys, ", "));
+    return found;
+  }
+
+  /// The list of this key, which lives as long as the object.
+  Cells texts(io::JsonReader& object, const std::string& key) const {
+    Cells texts;
+    for (const io::Json& item : object.list(key)) {
+      if (!item.is_string())
+        refuse("{}: expected strings, got {}{}", key, io::shown(item),
+               item.is_number() && key != "tokens" ? "; hint: write the names of the labels in place of numbers" : "");
+      texts.push_back(item.get_ref<const std::string&>());
+      if (texts.back().empty()) refuse("{}: expected some text in each, got an empty one", key);
+    }
+    return texts;
+  }
+
+  void add_sentence(const Cells& words, const std::optional<Cells>& labels) {
+    if (labels && labels->size() != words.size())
+      refuse("labels: expected {}, one for each word, got {}", words.size(), labels->size());
+    for (std::size_t i = 0; i < words.size(); ++i) add(words[i], labels ? std::optional((*labels)[i]) : std::nullopt);
     end_sentence();
   }
 
-  void add(std::string_view word, std::string_view label) {
-    if (label_ && label.empty()) refuse("label: expected one in column {}, got none", *label_);
-    if (label_ && label.find(' ') != std::string_view::npos)
-      refuse("label: expected one without spaces, got \"{}\"; hint: TAB alone separates the columns of a line with TAB",
-             label);
+  void add(std::string_view word, std::optional<std::string_view> label) {
     sentence_.words.emplace_back(word);
     sentence_.lines.push_back(line_);
-    if (label_) sentence_.labels.emplace_back(label);
+    if (label) sentence_.labels.emplace_back(*label);
     some_ = true;
   }
 
@@ -169,14 +217,15 @@ class Parser {
   const TokenColumns columns_;
   const bool needs_label_;
   const Use& use_;
-  bool some_ = false;                 // words have come
-  std::optional<std::size_t> label_;  // its column
-  LineForm form_;                     // without columns before the first line with any
+  bool some_ = false;                          // words have come
+  std::optional<std::size_t> label_;           // its column
+  std::optional<std::string> label_key_ = {};  // of objects; none before the first
+  LineForm form_;                              // without columns before the first line with any
   std::int64_t line_ = 0;
   std::int64_t sentences_ = 0;     // that ended
   std::int64_t spaced_words_ = 0;  // with spaces in them: the texts of a table, if no line is blank
   std::string first_spaced_;
-  std::int64_t blank_line_ = 0;  // of rows: the first of those before this line
+  std::int64_t blank_line_ = 0;  // of rows and objects: the first of those before this line
 };
 
 }  // namespace
@@ -222,8 +271,9 @@ TokenFile read_token_file(const std::string& path, const TokenColumns& columns, 
   return all;
 }
 
-TokenFile walk_sentences(const std::string& path, const TokenColumns& columns, bool needs_label,
-                         std::vector<std::string>* bad, const std::function<void(const TokenFile& sentence)>& use) {
+TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool needs_label, std::vector<std::string>* bad,
+                         const std::function<void(const TokenFile& sentence)>& use) {
+  if (io::is_json_lines(path)) columns.layout = TokenLayout::objects;
   TokenFile file{.file = path, .words = {}};
   const std::size_t bad_before = bad ? bad->size() : 0;
   Parser parser(path, columns, needs_label, use);
@@ -239,6 +289,7 @@ TokenFile walk_sentences(const std::string& path, const TokenColumns& columns, b
     if (dropped.count > 0) line = valid;
     file.invalid.add(dropped, static_cast<std::uint64_t>(lines.number()));
     const auto number = static_cast<std::int64_t>(lines.number());
+    if (columns.layout == TokenLayout::objects && number == 1) refuse_list_of_rows(line, path);
     if (columns.layout == TokenLayout::words) words.take(line, number);
     else take(line, number);
   }

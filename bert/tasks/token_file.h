@@ -1,4 +1,4 @@
-// Files of words with a label each: CoNLL, IOB2 and CoNLL-U have a word a line, another layout has a sentence a line.
+// Files of words with a label each: CoNLL, IOB2 and CoNLL-U have a word a line, other layouts have a sentence a line.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,8 +14,9 @@
 namespace bertrand::tasks {
 
 enum class TokenLayout {
-  words,  ///< a word a line; a blank line ends a sentence
-  rows    ///< a sentence a line: its words in one column and their labels in another, each separated by spaces
+  words,   ///< a word a line; a blank line ends a sentence
+  rows,    ///< a sentence a line: its words in one column and their labels in another, each separated by spaces
+  objects  ///< a sentence a line: a JSON object with a list of words and one of their labels
 };
 
 /// Where the fields stand. Columns have numbers from 0.
@@ -73,22 +74,25 @@ class WordLines {
   bool begins_sentence_ = true;
 };
 
-/// Reads a file, which may be compressed. Columns are cut at TAB if the first word's line has one, else at runs of
-/// spaces; spaces around a cell do not belong to it. In the layout of words a line that begins with "-DOCSTART-" ends a
-/// sentence as a blank line does, and comments are as WordLines has them. If the words are not in the first column,
-/// lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are passed over. A byte order mark and
-/// what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and evaluation; a file to
-/// predict may have labels or not. Throws Failure::usage if word and label are one column. Throws Failure::input with
-/// file and line for a line of another LineForm than the first, an empty word, an empty label or one with a space in
-/// it, and, in the layout of rows, for a blank line or another number of labels than of words; also for a file without
-/// words. With `bad` such lines are kept there and passed over; some words must be left.
+/// Reads a file, which may be compressed. One that has the name of JSON lines is in the layout of objects, whatever
+/// `columns` says: the key of the words is "tokens", that of the labels "tags", "ner_tags", "pos_tags" or "labels", of
+/// which the first object has one. In other layouts columns are cut at TAB if the first word's line has one, else at
+/// runs of spaces; spaces around a cell do not belong to it. In the layout of words a line that begins with
+/// "-DOCSTART-" ends a sentence as a blank line does, and comments are as WordLines has them. If the words are not in
+/// the first column, lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are passed over. A
+/// byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and
+/// evaluation; a file to predict may have labels or not. Throws Failure::usage if word and label are one column. Throws
+/// Failure::input with file and line for a line of another LineForm than the first, an empty word, an empty label or
+/// one with a space in it, and, in the layouts of a sentence a line, for a blank line or another number of labels than
+/// of words; also for a file without words. With `bad` such lines are kept there and passed over; some words must be
+/// left.
 TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
                           std::vector<std::string>* bad = nullptr);
 
 /// The same sentence by sentence, in order: `use` gets a file that has one. Returns the file without words. At least
 /// one sentence comes.
-TokenFile walk_sentences(const std::string& path, const TokenColumns& columns, bool needs_label,
-                         std::vector<std::string>* bad, const std::function<void(const TokenFile& sentence)>& use);
+TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool needs_label, std::vector<std::string>* bad,
+                         const std::function<void(const TokenFile& sentence)>& use);
 
 /// Adds the sentences of `from`.
 void append_sentences(const TokenFile& from, TokenFile& to);

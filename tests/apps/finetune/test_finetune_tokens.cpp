@@ -64,6 +64,22 @@ std::string conll_of(const std::string& predictions) {
   return text;
 }
 
+/// Sentences of words and labels as JSON lines.
+std::string json_of(const std::string& conll) {
+  std::string text;
+  std::vector<std::string> words, tags;
+  for (const std::string& line : lines_of(conll)) {
+    if (line.empty()) {
+      text += nlohmann::json({{"tokens", words}, {"ner_tags", tags}}).dump() + '\n';
+      words.clear(), tags.clear();
+      continue;
+    }
+    words.push_back(line.substr(0, line.find('\t')));
+    tags.push_back(line.substr(line.find('\t') + 1));
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("entities are learnt, and the model, the figures and the predictions name the labels") {
@@ -90,6 +106,23 @@ TEST_CASE("entities are learnt, and the model, the figures and the predictions n
   CHECK(predictions[3].starts_with("0\tfish\tI-A\t0."));
   CHECK(predictions[3].ends_with("\tI-A"));
   CHECK(predictions.back().starts_with("12\t.\tO\t"));
+}
+
+TEST_CASE("JSON lines of words give the run of a file with a word a line") {
+  const Setting setting;
+  for (const std::string name : {"train", "dev"})
+    write_text(setting.at(name + ".jsonl"), json_of(setting.file(name + ".conll")));
+  write_text(setting.at("new.jsonl"), "{\"tokens\": [\"the\", \"red\", \"fish\"]}\n");
+  write_text(setting.at("short.conll"), "the\nred\nfish\n");
+  const auto train = [&](const std::string& run, const std::string& ending, const std::string& predicted) {
+    const Outcome outcome = setting.train(run, {"--train", setting.at("train" + ending), "--eval",
+                                                setting.at("dev" + ending), "--predict", setting.at(predicted)});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  };
+  train("words", ".conll", "short.conll");
+  train("json", ".jsonl", "new.jsonl");
+  CHECK(setting.results("json") == setting.results("words"));
+  CHECK(setting.file("json/predictions.tsv") == setting.file("words/predictions.tsv"));
 }
 
 TEST_CASE("the program evaluate gives the figures of a run for its predictions") {

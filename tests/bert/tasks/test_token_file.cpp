@@ -14,10 +14,18 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-TokenFile read(std::string_view text, const TokenColumns& columns = {}, bool needs_label = true) {
+TokenFile read_as(const std::string& name, std::string_view text, const TokenColumns& columns, bool needs_label) {
   const support::TemporaryDirectory directory;
-  support::write_text(directory / "words.txt", std::string(text));
-  return read_token_file(directory / "words.txt", columns, needs_label);
+  support::write_text(directory / name, std::string(text));
+  return read_token_file(directory / name, columns, needs_label);
+}
+
+TokenFile read(std::string_view text, const TokenColumns& columns = {}, bool needs_label = true) {
+  return read_as("words.txt", text, columns, needs_label);
+}
+
+TokenFile read_json(std::string_view text, bool needs_label = true) {
+  return read_as("words.jsonl", text, {}, needs_label);
 }
 
 /// From the name of the file on.
@@ -110,6 +118,48 @@ TEST_CASE("rows hold words and labels with a space between them") {
   CHECK(file.offsets == std::vector<std::size_t>{0, 3, 4});
   CHECK(file.lines == std::vector<std::int64_t>{1, 1, 1, 2});
   CHECK(read("# a\tO P\nb\tQ\n", kRows).words == Texts{"#", "a", "b"});  // it is no comment there
+}
+
+TEST_CASE("JSON lines hold lists of words and labels, whatever is said of columns") {
+  const std::string_view text =
+      "{\"id\": 7, \"tokens\": [\"EU\", \"New York\"], \"ner_tags\": [\"B-ORG\", \"O\"]}\n"
+      "{\"tokens\": [\"ran\"], \"ner_tags\": [\"O\"]}\n\n";
+  for (const char* name : {"words.jsonl", "words.NDJSON", "words.json"}) {
+    const TokenFile file = read_as(name, text, {.layout = TokenLayout::rows, .word = 4}, true);
+    CHECK(file.words == Texts{"EU", "New York", "ran"});
+    CHECK(file.labels == Texts{"B-ORG", "O", "O"});
+    CHECK(file.offsets == std::vector<std::size_t>{0, 2, 3});
+    CHECK(file.lines == std::vector<std::int64_t>{1, 1, 2});
+  }
+  for (const std::string key : {"tags", "pos_tags", "labels"})
+    CHECK(read_json("{\"tokens\": [\"a\"], \"" + key + "\": [\"X Y\"]}").labels == Texts{"X Y"});
+  CHECK(read_json("{\"tokens\": [\"a\"]}\n{\"tokens\": [\"b\"], \"tags\": [1]}\n", false).labels.empty());
+  CHECK(read_json("{\"tokens\": [\"a\"], \"tags\": [\"X\"]}\n", false).labels == Texts{"X"});
+}
+
+TEST_CASE("JSON lines that are no sentences are refused with file and line and what was expected") {
+  const auto refusal_of = [](std::string_view text, bool needs_label = true) {
+    const std::string line = support::refusal(Failure::input, [&] { read_json(text, needs_label); });
+    return line.substr(std::min(line.find("words.jsonl"), line.size()));
+  };
+  const std::string good = "{\"tokens\": [\"a\"], \"tags\": [\"X\"]}\n", keys = "tags, ner_tags, pos_tags, labels";
+  CHECK(refusal_of(good + "{\"tokens\": [\"a\", \"b\"], \"tags\": [\"X\"]}\n") ==
+        "words.jsonl:2: labels: expected 2, one for each word, got 1");
+  CHECK(refusal_of("{\"tokens\": [\"a\"], \"ner_tags\": [3]}\n") ==
+        "words.jsonl:1: ner_tags: expected strings, got 3; hint: write the names of the labels in place of numbers");
+  CHECK(refusal_of("{\"tokens\": [1], \"tags\": [\"X\"]}\n") == "words.jsonl:1: tokens: expected strings, got 1");
+  CHECK(refusal_of("{\"tokens\": [\"\"], \"tags\": [\"X\"]}\n") ==
+        "words.jsonl:1: tokens: expected some text in each, got an empty one");
+  CHECK(refusal_of("{\"tokens\": [], \"tags\": []}\n") == "words.jsonl:1: tokens: expected at least one, got none");
+  CHECK(refusal_of("{\"tokens\": \"a b\", \"tags\": []}\n") == "words.jsonl:1: tokens: expected a list, got \"a b\"");
+  CHECK(refusal_of("{\"tokens\": [\"a\"]}\n") == "words.jsonl:1: labels: expected one of " + keys + ", got none");
+  CHECK(refusal_of(good + "{\"tokens\": [\"a\"]}\n") == "words.jsonl:2: tags: expected a list, got none");
+  CHECK(refusal_of("{\"tokens\": [\"a\"], \"pos_tags\": [\"X\"], \"ner_tags\": [\"O\"]}\n") ==
+        "words.jsonl:1: labels: expected one of " + keys +
+            ", got ner_tags and pos_tags; hint: jq -c 'del(.pos_tags)' FILE leaves one out");
+  CHECK(refusal_of(good + "\n" + good) == "words.jsonl:2: words: expected a sentence, got an empty line");
+  CHECK(refusal_of("[" + good + "]").starts_with("words.jsonl:1: expected a JSON object in each line, got a list"));
+  CHECK(refusal_of("EU B-ORG\n", false).starts_with("words.jsonl:1: "));
 }
 
 TEST_CASE("a table of texts is no file of words") {

@@ -1,4 +1,4 @@
-// Words with labels in the layouts of CoNLL, and of a sentence a line.
+// Words with labels in the layouts of CoNLL, and of a sentence a line, as cells or JSON.
 #include "bert/tasks/token_file.h"
 #include "fuzz/fuzz.h"
 
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // lines.
   if (text.starts_with("\x1F\x8B") || text.starts_with("\x28\xB5\x2F\xFD")) return 0;
   const auto path = directory.write("f.conll", text);
-  for (const auto layout : {tasks::TokenLayout::words, tasks::TokenLayout::rows})
+  for (const auto layout : {tasks::TokenLayout::words, tasks::TokenLayout::rows, tasks::TokenLayout::objects})
     for (const bool needs_label : {false, true})
       fuzz::read_or_refuse([&] {
         const auto file = tasks::read_token_file(path, {.layout = layout}, needs_label);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "bert/tasks/attempt.h"
 #include "bert/tasks/training_words.h"
@@ -56,6 +57,23 @@ std::string remarks_of(const FileCounts& counts, std::string_view of_words_witho
     text += fmt::format("{}: words without a token: {} of {}; {}\n", counts.file, counts.without_pieces, counts.words,
                         of_words_without_pieces);
   return text;
+}
+
+bool has_prefix(const std::string& label) {
+  return label.size() > 2 && label[1] == '-' && std::string_view("BIESMLU").find(label[0]) != std::string_view::npos;
+}
+
+/// Labels of entities that no one means.
+std::string doubts_about_entities(const LabelSet& labels, const std::string& file) {
+  const std::vector<std::string>& names = labels.names();
+  const auto tag = std::ranges::find_if(names, has_prefix);
+  if (tag == names.end() && !labels.find("O"))
+    return io::warning("{}: labels: expected O, or some as B-PER, got {}: is --label-column the right one?", file,
+                       in_braces(names));
+  const auto bare = std::ranges::find_if(names, [](const auto& name) { return name != "O" && !has_prefix(name); });
+  if (tag == names.end() || bare == names.end()) return "";
+  return io::warning("{}: labels: expected O, or one with a prefix as {}, got \"{}\": is the first line a header?",
+                     file, *tag, *bare);
 }
 
 }  // namespace
@@ -144,6 +162,13 @@ std::string TokenData::warnings() const {
   if (train) add(train->invalid, train->file);
   for (const auto* split : {&evaluation, &prediction})
     if (*split) add((*split)->file.invalid, (*split)->file.file);
+  std::set<std::string> numbers;
+  if (train && train->only_numbers) numbers.insert(train->file);
+  for (const auto* split : {&evaluation, &prediction})
+    if (*split && words_are_numbers((*split)->file)) numbers.insert((*split)->file.file);
+  for (const std::string& file : numbers)
+    text += io::warning("{}: all words are whole numbers; hint: --text-column 1 --label-column 2", file);
+  if (train && task == TokenTask::ner) text += doubts_about_entities(labels, train->file);
   return text;
 }
 

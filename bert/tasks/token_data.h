@@ -50,6 +50,7 @@ struct TrainedWords {
   CommonLabel common = {};  ///< of its words
   IllegalLabels illegal = {};
   text::InvalidBytes invalid = {};
+  bool only_numbers = false;  ///< as words_are_numbers() has it
 };
 
 struct TokenData {
@@ -62,7 +63,8 @@ struct TokenData {
   /// The most frequent label of the training file.
   std::optional<CommonLabel> common() const { return train ? std::optional(train->common) : std::nullopt; }
   std::size_t bytes() const;  ///< of all splits
-  /// Lines for people about bytes that were no UTF-8; "" if there is nothing to say.
+  /// Lines for people about bytes that were no UTF-8, and about columns that seem to be others than those of words and
+  /// labels; "" if there is nothing to say.
   std::string warnings() const;
   /// The same about windows, words without pieces and labels that continue nothing.
   std::string remarks() const;

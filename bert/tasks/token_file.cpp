@@ -11,6 +11,7 @@
 #include "io/json.h"
 #include "io/line_source.h"
 #include "io/signals.h"
+#include "io/whole_number.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -42,12 +43,9 @@ Cells cut_at_tabs(std::string_view line) {
 bool names_no_word(const Cells& cells) {
   constexpr std::size_t kColumns = 10;
   const std::string_view number = cells[0];
-  const auto is_number = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
   const std::size_t mark = number.find_first_of("-.");
-  return cells.size() == kColumns && mark != std::string_view::npos && is_number(number.substr(0, mark)) &&
-         is_number(number.substr(mark + 1));
+  return cells.size() == kColumns && mark != std::string_view::npos && io::whole_number(number.substr(0, mark)) &&
+         io::whole_number(number.substr(mark + 1));
 }
 
 bool is_blank_line(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
@@ -296,6 +294,10 @@ TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool nee
   if (parser.empty() && bad && bad->size() > bad_before) fail(Failure::input, "{}", (*bad)[bad_before]);
   parser.finish();
   return file;
+}
+
+bool words_are_numbers(const TokenFile& file) {
+  return std::ranges::all_of(file.words, [](const std::string& word) { return io::whole_number(word).has_value(); });
 }
 
 void append_sentences(const TokenFile& from, TokenFile& to) {

@@ -94,6 +94,9 @@ TokenFile read_token_file(const std::string& path, const TokenColumns& columns, 
 TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool needs_label, std::vector<std::string>* bad,
                          const std::function<void(const TokenFile& sentence)>& use);
 
+/// Whether every word is a whole number, as those of the first column of CoNLL-U.
+bool words_are_numbers(const TokenFile& file);
+
 /// Adds the sentences of `from`.
 void append_sentences(const TokenFile& from, TokenFile& to);
 

@@ -10,6 +10,7 @@ TrainingWords::TrainingWords(const TokenOptions& options, const TaskFiles& files
     if (sentences_++ == 0) first_line_ = sentence.lines.front();
     names_.insert(sentence.labels.begin(), sentence.labels.end());
     if (options.task == TokenTask::ner) illegal_.add(sentence);
+    only_numbers_ = only_numbers_ && words_are_numbers(sentence);
   };
   invalid_ = walk_sentences(files.train.string(), options.columns, true, bad, note).invalid;
 }
@@ -24,7 +25,8 @@ TrainedWords TrainingWords::encode(const LabelSet& labels, SentenceEncoder& enco
   std::vector<bool> marked(static_cast<std::size_t>(sentences_));
   if (holds_out) marked = held_out(std::vector<std::int32_t>(marked.size()), files_.held_out, file);
   if (holds_out) taken.file = file;
-  TrainedWords out{.file = file, .windows = {}, .illegal = illegal_, .invalid = invalid_};
+  TrainedWords out{
+      .file = file, .windows = {}, .illegal = illegal_, .invalid = invalid_, .only_numbers = only_numbers_};
   EncodedSentences encoded{.windows = EncodedDataset(files_.spill), .piece_tokens = {}};
   std::map<std::int32_t, std::int64_t> counts;
   std::int64_t first_line = 0, number = 0;

@@ -30,6 +30,7 @@ class TrainingWords {
   std::int64_t sentences_ = 0, first_line_ = 0;  // the line of the first word
   IllegalLabels illegal_;
   text::InvalidBytes invalid_;
+  bool only_numbers_ = true;  // so far
 };
 
 }  // namespace bertrand::tasks

@@ -143,6 +143,38 @@ TEST_CASE("what is no UTF-8 is told of each file of words that has some") {
     CHECK(all.find((setting.directory / name).string() + ":1: text: dropped 1 byte") != std::string::npos);
 }
 
+TEST_CASE("words and labels of columns that no one means are doubted") {
+  Setting setting;
+  const auto warnings = [&](const std::string& text, const TokenColumns& columns = {}) {
+    setting.options.columns = columns;
+    TaskFiles files{.train = setting.file("train", text)};
+    files.held_out = {.share = 0.5};
+    const std::string all = setting.read(files).warnings();
+    const std::string file = "warning: " + files.train.string() + ": ";
+    std::string own;
+    for (std::size_t begin = 0; begin < all.size(); begin = all.find('\n', begin) + 1)
+      own += all.substr(begin + file.size(), all.find('\n', begin) + 1 - begin - file.size());
+    return own;
+  };
+  const std::string columns = "1\ta\tB-PER\t-\tx\n\n1\tb\tO\t-\t-\n";
+  CHECK(warnings(columns) ==
+        "all words are whole numbers; hint: --text-column 1 --label-column 2\n"
+        "labels: expected O, or some as B-PER, got {-,x}: is --label-column the right one?\n");
+  CHECK(warnings(columns, {.word = 1, .label = 2}) == "");
+  CHECK(warnings("1 O\n\na B-X\n") == "");
+  CHECK(warnings("a tag\n\na B-X\nb O\n") ==
+        "labels: expected O, or one with a prefix as B-X, got \"tag\": is the first line a header?\n");
+  CHECK(warnings("a PER\n\nb O\n") == "");  // entities of a word each
+  CHECK(warnings("a S-X\n\nb E-X\n") == "");
+  setting.options.task = TokenTask::pos;
+  CHECK(warnings("a X\n\nb Y\n") == "");
+  CHECK(warnings("1 X\n\n2 Y\n") != "");
+  setting.model_labels = {"O", "X"};
+  CHECK(setting.read({.prediction = setting.file("new", "1 a\n2 b\n")}).warnings() ==
+        "warning: " + (setting.directory / "new").string() +
+            ": all words are whole numbers; hint: --text-column 1 --label-column 2\n");
+}
+
 TEST_CASE("the memory of words is that of their texts, where these are not within the strings") {
   const auto bytes_of = [](std::size_t count, const std::string& word) {
     TokenSplit split;

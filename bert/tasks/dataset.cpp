@@ -98,13 +98,6 @@ struct Place {
   std::string where() const { return dataset.where(example); }
 };
 
-std::int32_t class_of(const std::string& name, const LabelSet& labels, const Place& place) {
-  const auto index = labels.find(name);
-  if (!index)
-    fail(Failure::input, "{}: label: expected one of {}, got \"{}\"", place.where(), in_braces(labels.names()), name);
-  return *index;
-}
-
 std::optional<float> finite_number(const std::string& text) {
   float value = 0;
   const char *begin = text.data(), *end = begin + text.size();
@@ -116,6 +109,15 @@ std::optional<float> finite_number(const std::string& text) {
   }
   if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+std::int32_t class_of(const std::string& name, const Task& task, const LabelSet& labels, const Place& place) {
+  if (const auto index = labels.find(name)) return *index;
+  const auto is_number = [](const std::string& text) { return finite_number(text).has_value(); };
+  const bool may_be_score = task.kind == Kind::classification && task.labels.empty() && is_number(name) &&
+                            std::ranges::all_of(labels.names(), is_number);
+  fail(Failure::input, "{}: label: expected one of {}, got \"{}\"{}", place.where(), in_braces(labels.names()), name,
+       may_be_score ? "; hint: --kind regression learns numbers" : "");
 }
 
 float number_of(const std::string& text, const Place& place) {
@@ -160,13 +162,13 @@ std::vector<std::int32_t> targets_of(const Task& task, const LabelSet& labels, c
                                      const Example& example) {
   const Place place{dataset, example};
   switch (task.kind) {
-    case Kind::classification: return {class_of(*example.label, labels, place)};
+    case Kind::classification: return {class_of(*example.label, task, labels, place)};
     case Kind::regression: return {std::bit_cast<std::int32_t>(number_of(*example.label, place))};
     case Kind::multi_label: break;
   }
   std::vector<std::int32_t> flags(labels.size());
   for (const std::string& name : split_labels(*example.label, task.label_separator))
-    flags[static_cast<std::size_t>(class_of(name, labels, place))] = 1;
+    flags[static_cast<std::size_t>(class_of(name, task, labels, place))] = 1;
   return flags;
 }
 

@@ -289,6 +289,21 @@ TEST_CASE("labels that are few for their rows are not doubted, and one byte or o
   CHECK(read("a b c a b\tx\nb\ty\n").remarks().find(": 1 of 2 examples cut") != std::string::npos);
 }
 
+TEST_CASE("a number that is no class of classes that are numbers may be a score") {
+  const Setting setting;
+  const auto refusal = [&](const Task& task, const std::string& dev) {
+    support::write_text(setting.directory / "dev.tsv", "text\tlabel\nc\t" + dev + "\n");
+    const std::string line = support::refusal(Failure::input, [&] {
+      setting.read(task, "text\tlabel\na\t0.5\nb\t-2\n", {.evaluation = setting.directory / "dev.tsv"});
+    });
+    return line.substr(line.rfind(": label: "));
+  };
+  const std::string expected = ": label: expected one of {-2,0.5}, got ";
+  CHECK(refusal(custom_task({}), "4.800") == expected + "\"4.800\"; hint: --kind regression learns numbers");
+  CHECK(refusal(custom_task({}), "high") == expected + "\"high\"");
+  CHECK(refusal(custom_task({.kind = Kind::multi_label}), "3") == expected + "\"3\"");
+}
+
 TEST_CASE("a model whose labels are only numbered gets the names of the task or of the file to evaluate") {
   const support::TemporaryDirectory directory;
   using Names = std::vector<std::string>;

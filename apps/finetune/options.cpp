@@ -194,8 +194,8 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
   table.text(
       {"--text-column",
        "name of the text's column, or its number from 0 (default the first there is of text, question, sentence, "
-       "sentence1, text_a, question1, premise, or the only column beside the label's); for words a number "
-       "(default 0)",
+       "sentence1, text_a, question1, premise, in capitals or not, or the only column beside the label's); for words "
+       "a number (default 0)",
        decisive, "", "COLUMN"},
       options.columns.text);
   table.text(
@@ -204,13 +204,12 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
        "text_pair, sentence2, text_b, question2, hypothesis, passage)",
        decisive, "", "COLUMN"},
       options.columns.pair);
-  table.text(
-      {"--label-column",
-       "name or number of the label's column (default the first there is of label, labels, class, category, "
-       "intent, target, score, gold_label); of multi-label also several columns of 0 and 1, as toxic,insult, whose "
-       "names are the labels; for words a number (default the last)",
-       decisive, "", "COLUMN"},
-      options.columns.label);
+  table.text({"--label-column",
+              "name or number of the label's column (default the first there is of label, labels, class, category, "
+              "intent, target, score, gold_label, in capitals or not); of multi-label also several columns of 0 and 1, "
+              "as toxic,insult, whose names are the labels; for words a number (default the last)",
+              decisive, "", "COLUMN"},
+             options.columns.label);
   table.text({"--id-column",
               "name or number of the column that predictions.tsv repeats (default id, idx, index, or the row's number "
               "from 0)",

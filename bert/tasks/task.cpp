@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "bert/tasks/labels.h"
 #include "bert/text/utf8.h"
+#include "io/ascii.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/nearest_name.h"
@@ -80,9 +82,12 @@ const std::vector<Task>& named_tasks() {
   return tasks;
 }
 
-constexpr std::array kUsualTexts = {"text", "question", "sentence", "sentence1", "text_a", "question1", "premise"};
-constexpr std::array kUsualLabels = {"label", "labels", "class", "category", "intent", "target", "score", "gold_label"};
-constexpr std::array kUsualIds = {"id", "idx", "index"};
+using Names = std::span<const std::string_view>;
+constexpr std::array<std::string_view, 7> kUsualTexts = {"text",   "question",  "sentence", "sentence1",
+                                                         "text_a", "question1", "premise"};
+constexpr std::array<std::string_view, 8> kUsualLabels = {"label",  "labels", "class", "category",
+                                                          "intent", "target", "score", "gold_label"};
+constexpr std::array<std::string_view, 3> kUsualIds = {"id", "idx", "index"};
 
 /// Columns that go with a usual first text.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kUsualPairs = {{
@@ -95,19 +100,21 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kUsualPai
     {"question", "passage"},
 }};
 
+/// A column of one of the names, as the table spells it: as here if there is one, else with other capitals.
+std::string_view first_present(const Table& table, Names names) {
+  for (const bool any_case : {false, true})
+    for (const std::string_view name : names)
+      for (const std::string& column : table.columns)
+        if ((any_case ? io::ascii_lower(column) : column) == name) return column;
+  return "";
+}
+
 /// The column that goes with `text`, if the table has it.
 std::optional<int> partner(const Table& table, std::string_view text) {
   for (const auto& [first, second] : kUsualPairs)
-    if (first == text)
-      if (const auto column = table.find_column(second)) return static_cast<int>(*column);
+    if (first == io::ascii_lower(std::string(text)))
+      if (const auto column = table.find_column(first_present(table, {&second, 1}))) return static_cast<int>(*column);
   return std::nullopt;
-}
-
-template <std::size_t N>
-std::string_view first_present(const Table& table, const std::array<const char*, N>& names) {
-  for (const char* name : names)
-    if (std::find(table.columns.begin(), table.columns.end(), name) != table.columns.end()) return name;
-  return "";
 }
 
 std::string describe_columns(const Table& table) {
@@ -130,7 +137,8 @@ std::optional<int> label_column(const Task& task, const Table& table, bool neede
   if (column) return static_cast<int>(*column);
   if (needed)
     fail(Failure::input, "{}:1: --label-column: expected {}, got {}", table.file,
-         task.columns.label.empty() ? "a column named label or the flag" : fmt::format("a column \"{}\"", name),
+         task.columns.label.empty() ? fmt::format("a column named {} or the flag", fmt::join(kUsualLabels, ", "))
+                                    : fmt::format("a column \"{}\"", name),
          describe_columns(table));
   return std::nullopt;
 }
@@ -185,8 +193,8 @@ Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
   } else if (const auto other = only_other_column(table, layout)) {
     layout.text = *other;
   } else {
-    fail(Failure::input, "{}:1: --text-column: expected a column named text or sentence, or the flag, got {}",
-         table.file, describe_columns(table));
+    fail(Failure::input, "{}:1: --text-column: expected a column named {} or the flag, got {}", table.file,
+         fmt::join(kUsualTexts, ", "), describe_columns(table));
   }
   if (!columns.pair.empty()) {
     layout.pair = required_column(table, columns.pair, "--text-pair-column");

@@ -42,8 +42,8 @@ struct Layout {
   bool is_labelled() const { return label || !flags.empty(); }
 };
 
-/// The user's own columns, by name or by number from 0; an empty one is looked for under the usual names. `label` of
-/// several labels may be many, between them the separator of labels: columns of 0 and 1.
+/// The user's own columns, by name or by number from 0; an empty one is looked for under the usual names, in capitals
+/// or not. `label` of several labels may be many, between them the separator of labels: columns of 0 and 1.
 struct CustomColumns {
   std::string text, pair, label, id;
   bool header = true;

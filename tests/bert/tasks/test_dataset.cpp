@@ -193,29 +193,6 @@ TEST_CASE("a custom table is read by the usual names, by given names, and by num
   check_example(dataset_of(numbered, "7\tc\ta\tA\n").examples.at(0), "7", "A", "", "c");
 }
 
-TEST_CASE("a custom file to predict needs no label column, one to train on does") {
-  const Task task = custom_task({});
-  CHECK_FALSE(dataset_of(task, "text\nA\n", false).dataset.labelled);
-  CHECK(message_of([&] { dataset_of(task, "text\tfoo\nA\tB\n"); }) ==
-        "data:1: --label-column: expected a column named label or the flag, got {text,foo}");
-  CHECK(message_of([&] { dataset_of(custom_task({.columns = {.text = "txt"}}), "text\tlabel\nA\tB\n"); }) ==
-        "data:1: --text-column: expected a column \"txt\", got {text,label}");
-  CHECK(message_of([&] { dataset_of(task, "a\tb\tlabel\nA\tB\tC\n"); }) ==
-        "data:1: --text-column: expected a column named text or sentence, or the flag, got {a,b,label}");
-}
-
-TEST_CASE("a table with other marks between its cells than its name says is told what they should be") {
-  for (const std::string row : {"text;label", "text,label"})
-    CHECK(message_of([&] { dataset_of(custom_task({}), row + "\nA;B\n"); }) ==
-          "data:1: --label-column: expected a column named label or the flag, got {" + row +
-              "}; hint: a .csv has commas between its cells, a .tsv or .txt has tabs");
-  CHECK(message_of([] { dataset_of(custom_task({}), "text\nA\n"); }) ==
-        "data:1: --label-column: expected a column named label or the flag, got {text}");
-  CHECK(message_of([] {
-          dataset_of(custom_task({.columns = {.text = "0", .label = "2", .header = false}}), "A\tx\n");
-        }) == "data:1: --label-column: expected a column \"2\", got 2 columns without names");
-}
-
 TEST_CASE("a column is there once, and is not two things at a time") {
   CHECK(message_of([] { dataset_of(custom_task({}), "text\tlabel\ttext\nA\tx\tB\n"); }) ==
         "data:1: columns: expected one of the name \"text\", got two; hint: a number names one of them");

@@ -115,6 +115,13 @@ std::vector<std::string> known_tasks() {
   return names;
 }
 
+void refuse_unknown_task(const std::string& name) {
+  const std::vector<std::string> names = known_tasks();
+  if (std::ranges::find(names, name) == names.end())
+    fail(Failure::usage, "--task: expected one of {}, got {}{}", fmt::join(names, ", "), name,
+         io::did_you_mean(name, names));
+}
+
 void add_model_and_data_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("model and data");
@@ -123,7 +130,7 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
              .help = fmt::format("{}", fmt::join(known_tasks(), ", ")),
              .role = decisive,
              .words = known_tasks()},
-            options.task)
+            options.task, refuse_unknown_task)
       .required = true;
   table.path({"--model", "model directory or TensorFlow checkpoint", local, "", "PATH"}, options.model).required = true;
   table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
@@ -227,13 +234,6 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
              options.kind);
   table.text({"--label-separator", "between the labels of one row, for multi-label (default ,)", decisive, "", "TEXT"},
              options.label_separator);
-}
-
-void refuse_unknown_task(const std::string& name) {
-  const std::vector<std::string> names = known_tasks();
-  if (std::ranges::find(names, name) == names.end())
-    fail(Failure::usage, "--task: expected one of {}, got {}{}", fmt::join(names, ", "), name,
-         io::did_you_mean(name, names));
 }
 
 /// The flags that some tasks alone understand, and these tasks.
@@ -347,7 +347,6 @@ void add_flags(training::FlagTable& table, Options& options) {
 void complete(Options& options) {
   if (options.train.empty() && options.evaluation.empty() && options.prediction.empty())
     fail(Failure::usage, "--train, --eval, --predict: expected at least one of them, got none");
-  refuse_unknown_task(options.task);
   refuse_flags_of_other_tasks(options);
   complete_evaluation(options);
   if (options.train.empty()) warn_of_training_flags(options);

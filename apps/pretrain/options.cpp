@@ -83,7 +83,7 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table.text({.name = "--recipe",
               .help = "published settings as defaults: a name of --list-recipes (default none)",
               .words = names},
-             options.recipe);
+             options.recipe, [](const std::string& name) { training::find_recipe(recipes(), name); });
   table.page({"--list-recipes", "print the recipes and what they set, and exit"},
              [] { return training::list_text(recipes()); });
 

@@ -21,9 +21,13 @@ Flag& FlagTable::add(const FlagText& text, Flag::Target target) {
   return flags_.back();
 }
 
-Flag& FlagTable::text(FlagText text, std::string& member) {
+Flag& FlagTable::text(FlagText text, std::string& member, const std::function<void(const std::string& value)>& check) {
   if (text.type.empty()) text.type = "NAME";
-  return add(text, {.set = [&member](const std::vector<std::string>& values) { member = values.front(); },
+  return add(text, {.set =
+                        [&member, check](const std::vector<std::string>& values) {
+                          if (check) check(values.front());
+                          member = values.front();
+                        },
                     .value = [&member] { return member; }});
 }
 

@@ -100,8 +100,8 @@ class FlagTable {
                           },
                       .value = [&member, choices] { return io::name_in(choices, member); }});
   }
-  /// Text as it is. The help says its default.
-  Flag& text(FlagText text, std::string& member);
+  /// Text as it is, that `check` does not refuse. The help says its default.
+  Flag& text(FlagText text, std::string& member, const std::function<void(const std::string& value)>& check = {});
   Flag& path(FlagText text, std::filesystem::path& member);
   Flag& paths(FlagText text, std::vector<std::filesystem::path>& member);
   /// One text or more.

@@ -166,6 +166,8 @@ TEST_CASE("an unknown recipe is refused with the nearest name") {
                          })
             .starts_with("--recipe: expected one of google-128, google-512, nvidia-phase1, nvidia-phase2, "
                          "habana-phase1, habana-phase2, got \"nvidia-phase3\"; did you mean nvidia-phase"));
+  // Before what else is missing.
+  CHECK(support::run_program("pretrain", {"--recipe", "foo"}).error.starts_with("error: --recipe: expected one of "));
 }
 
 TEST_CASE("--list-recipes needs no other flag") {

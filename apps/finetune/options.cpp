@@ -227,11 +227,12 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
                decisive},
               options.columns.header)
       .negative = "--no-header";
-  table.text({.name = "--kind",
-              .help = "classification, regression or multi-label (default classification)",
-              .role = decisive,
-              .words = {"classification", "regression", "multi-label"}},
-             options.kind);
+  table.text(
+      {.name = "--kind",
+       .help = "classification, regression or multi-label (default classification, without --train that of the model)",
+       .role = decisive,
+       .words = {"classification", "regression", "multi-label"}},
+      options.kind);
   table.text({"--label-separator", "between the labels of one row, for multi-label (default ,)", decisive, "", "TEXT"},
              options.label_separator);
 }

@@ -49,8 +49,8 @@ std::optional<std::int64_t> trained_length(const std::filesystem::path& model) {
   return length->get<std::int64_t>();
 }
 
-/// Fills in --max-seq-length if it was not given. A run that goes on needs nothing of its start model that a checkpoint
-/// has not: --model becomes that if it is gone.
+/// Fills in --max-seq-length, and --kind of a model that is used as it is, if they were not given. A run that goes on
+/// needs nothing of its start model that a checkpoint has not: --model becomes that if it is gone.
 Job read_job(Options& options) {
   bert::TokenizerFlags words{.vocab_file = options.vocab_file, .cased = options.cased};
   if (options.settings.resume && !options.train.empty())
@@ -62,6 +62,8 @@ Job read_job(Options& options) {
     }
   const bert::Config config = bert::read_config(options.model);
   bert::require_room_for_text(config, options.model);
+  if (options.train.empty() && !training::is_given("--kind", options.settings.command))
+    if (const auto kind = tasks::kind_of_problem(config.problem_type)) options.kind = tasks::kind_name(*kind);
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   const std::optional<std::int64_t> trained = options.train.empty() ? trained_length(options.model) : std::nullopt;
   options.settings.max_seq_length =

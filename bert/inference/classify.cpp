@@ -13,8 +13,7 @@ namespace bertrand::inference {
 
 tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels) {
   using enum tasks::Kind;
-  for (const tasks::Kind kind : {classification, regression, multi_label})
-    if (config.problem_type == tasks::problem_type(kind)) return kind;
+  if (const auto kind = tasks::kind_of_problem(config.problem_type)) return *kind;
   if (!config.problem_type.empty())
     fail(Failure::model, "config.json: problem_type: expected {}, {} or {}, got {}",
          tasks::problem_type(classification), tasks::problem_type(regression), tasks::problem_type(multi_label),

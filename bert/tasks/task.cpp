@@ -256,6 +256,12 @@ std::string_view problem_type(Kind kind) {
   fail(Failure::bug, "problem_type: no such kind");
 }
 
+std::optional<Kind> kind_of_problem(std::string_view word) {
+  for (const Kind kind : {Kind::classification, Kind::regression, Kind::multi_label})
+    if (word == problem_type(kind)) return kind;
+  return std::nullopt;
+}
+
 std::string_view metric_name(Metric metric) {
   switch (metric) {
     case Metric::accuracy: return "accuracy";

@@ -20,6 +20,8 @@ Kind parse_kind(std::string_view word);
 
 /// The word of config.json's problem_type.
 std::string_view problem_type(Kind kind);
+/// The kind that it names, if it is one of them.
+std::optional<Kind> kind_of_problem(std::string_view problem_type);
 /// As --kind has it: classification, regression or multi-label.
 std::string_view kind_name(Kind kind);
 

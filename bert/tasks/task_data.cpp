@@ -31,11 +31,13 @@ LabelSet data_labels(const Task& task, const Tables& tables, const LabelSet& mod
 /// A model that is used as it is gives what it was trained to give.
 void check_kind(const ModelOutputs& model, const Task& task) {
   const std::string_view expected = problem_type(task.kind);
-  if (!model.problem_type.empty() && model.problem_type != expected)
-    fail(Failure::model, "{}: problem_type: expected {} for {}, got {}; hint: --train makes another model of it",
-         (model.directory / "config.json").string(), expected,
-         task.name == "custom" ? fmt::format("--kind {}", kind_name(task.kind)) : "--task " + task.name,
-         model.problem_type);
+  if (model.problem_type.empty() || model.problem_type == expected) return;
+  const bool custom = task.name == "custom";
+  const auto own = kind_of_problem(model.problem_type);
+  fail(Failure::model, "{}: problem_type: expected {} for {}, got {}; hint: {}",
+       (model.directory / "config.json").string(), expected,
+       custom ? fmt::format("--kind {}", kind_name(task.kind)) : "--task " + task.name, model.problem_type,
+       custom && own ? fmt::format("--kind {}", kind_name(*own)) : "--train makes another model of it");
 }
 
 /// A second text may be read by the name of its column alone, so a file without it would go unnoticed.

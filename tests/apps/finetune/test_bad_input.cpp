@@ -133,7 +133,7 @@ TEST_CASE("a model is used only as what it was trained to be") {
     CHECK(outcome.code == 4);
     CHECK(outcome.error == "error: " + setting.at("run/config.json") +
                                ": problem_type: expected multi_label_classification for --kind multi-label, got "
-                               "single_label_classification; hint: --train makes another model of it\n");
+                               "single_label_classification; hint: --kind classification\n");
     CHECK_FALSE(fs::exists(setting.at("used")));
   }
   CHECK(use("classification", "--predict").code == 0);
@@ -149,6 +149,26 @@ TEST_CASE("a model without positions for a piece is a bad model and no bad lengt
                                setting.at("train.csv"), "--output", setting.at("run")});
   CHECK(outcome.code == 4);
   CHECK(outcome.error.find("max_position_embeddings: expected at least 3 to read a text, got 2") != std::string::npos);
+}
+
+TEST_CASE("a model that is used as it is need not be told its kind again") {
+  const Setting setting;
+  write_text(setting.at("train.csv"), "text,kind\nred fish,0.5\nblue birds,2.25\none fish,0\n");
+  REQUIRE(setting.run({"--kind", "regression"}).code == 0);
+  const auto use = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--model",          setting.at("run"),
+                                      "--eval",           setting.at("train.csv"),
+                                      "--output",         setting.at("used"),
+                                      "--task",           "custom",
+                                      "--label-column",   "kind",
+                                      "--threads",        "1",
+                                      "--max-seq-length", "16"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return run_program("finetune", flags);
+  };
+  CHECK(use({"--kind", "classification"}).error.ends_with("got regression; hint: --kind regression\n"));
+  CHECK(use({}).code == 0);
+  CHECK(nlohmann::json::parse(read_text(setting.at("used/eval_results.json"))).contains("eval_pearson"));
 }
 
 TEST_CASE("a directory where a file is expected is bad data or a bad model, as the file would be") {

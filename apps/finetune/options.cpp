@@ -139,11 +139,12 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
               "or .zst; for words any of columns, or objects as --layout has them, for squad and squad2 .json"},
              options.train);
   table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
-  table.number({"--eval-split",
-                "share of --train that is not trained on but evaluated on, in place of --eval; which rows follows from "
-                "--eval-split-seed, about the same share of each label; 0 is none",
-                decisive},
-               options.eval_split, {0.0, 0.9});
+  table.number(
+      {"--eval-split",
+       "share of --train that is not trained on but evaluated on, in place of --eval; which rows follows from "
+       "--eval-split-seed, about the same share of each label, of squad and squad2 whole paragraphs; 0 is none",
+       decisive},
+      options.eval_split, {0.0, 0.9});
   table.number({"--eval-split-seed",
                 "number that the rows of --eval-split follow from; if --sweep has several of --seed, the one beside "
                 "--sweep decides, so that all runs are evaluated on the same rows",
@@ -257,7 +258,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
           {"--label-all-pieces", words},
           {"--doc-stride", with(words, spans)},
           {"--qrels", ranking},
-          {"--eval-split", with(with(tasks::task_names(), words), custom)},
+          {"--eval-split", with(with(with(tasks::task_names(), words), custom), spans)},
           {"--on-bad-line", with(tasks::task_names(), custom)},
           {"--language", {"xnli"}},
           {"--max-query-length", with(spans, ranking)},

@@ -35,19 +35,34 @@ std::string metric_name(std::string figure) {
   return "eval_" + figure;
 }
 
+/// A text is learnt with all its questions or not at all.
+std::vector<bool> held_out_paragraphs(const tasks::TaskFiles& files) {
+  std::vector<std::int32_t> groups;
+  tasks::walk_squad(files.train, [&](const tasks::SquadParagraph&) { groups.push_back(0); });
+  return tasks::held_out(groups, files.held_out, files.train.string());
+}
+
 }  // namespace
 
 SpanTask::SpanTask(const tasks::TaskFiles& files, Options options, bert::Config config,
                    const text::Tokenizer& tokenizer)
     : options_(std::move(options)), config_(config_of_task(std::move(config))), tokenizer_(tokenizer) {
   std::vector<std::string>* const bad = files.on_bad == tasks::OnBadRow::keep ? &bad_rows_ : nullptr;
-  const auto read = [&](const std::filesystem::path& file, tasks::SquadUse use) {
-    return file.empty()
-               ? nullptr
-               : std::make_unique<const tasks::SquadData>(file, use, tokenizer, options_.windows, bad, files.spill);
+  const auto read = [&](const std::filesystem::path& file, tasks::SquadUse use,
+                        const tasks::ParagraphFilter& wanted = {}) {
+    return file.empty() ? nullptr
+                        : std::make_unique<const tasks::SquadData>(file, use, tokenizer, options_.windows, bad,
+                                                                   files.spill, wanted);
   };
-  train_ = read(files.train, tasks::SquadUse::training);
-  evaluation_ = read(files.evaluation, tasks::SquadUse::evaluation);
+  if (files.held_out.share > 0) {
+    const std::vector<bool> marked = held_out_paragraphs(files);
+    const auto is_marked = [&](std::size_t number) { return number < marked.size() && marked[number]; };
+    train_ = read(files.train, tasks::SquadUse::training, [&](std::size_t number) { return !is_marked(number); });
+    evaluation_ = read(files.train, tasks::SquadUse::evaluation, is_marked);
+  } else {
+    train_ = read(files.train, tasks::SquadUse::training);
+    evaluation_ = read(files.evaluation, tasks::SquadUse::evaluation);
+  }
   prediction_ = read(files.prediction, tasks::SquadUse::prediction);
 }
 

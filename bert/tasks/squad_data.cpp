@@ -25,13 +25,14 @@ SquadOptions options_of(SquadOptions options, const std::filesystem::path& file,
 }  // namespace
 
 SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer,
-                     SquadOptions options, std::vector<std::string>* bad, const SpillPlace& spill)
+                     SquadOptions options, std::vector<std::string>* bad, const SpillPlace& spill,
+                     const ParagraphFilter& wanted)
     : use_(use), tokenizer_(tokenizer), options_(options_of(std::move(options), file, use)), windows_(spill) {
   if (use == SquadUse::training) {
     walk_features(
-        file, tokenizer, options_, [&](const SquadFeatures& features) { encode(features); }, bad);
+        file, tokenizer, options_, [&](const SquadFeatures& features) { encode(features); }, bad, wanted);
   } else {
-    paragraphs_ = read_squad(file);
+    paragraphs_ = read_squad(file, wanted);
     if (use == SquadUse::evaluation)
       for (const SquadParagraph& paragraph : paragraphs_)
         for (const SquadQuestion& question : paragraph.questions) attempt(bad, [&] { check_truth(question); });

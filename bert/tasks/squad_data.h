@@ -23,9 +23,9 @@ class SquadData {
   /// `options` without file and training, which follow from the others. Throws Error(Failure::usage) as
   /// SquadOptions::check, and Error(Failure::input) naming file, question and key: what read_squad and SquadFeatures
   /// throw, no window, and to evaluate on, a question without what the version says of answers. With `bad` what is
-  /// wrong with questions is kept there.
+  /// wrong with questions is kept there. Paragraphs that are not wanted are as if they were not there.
   SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer, SquadOptions options,
-            std::vector<std::string>* bad = nullptr, const SpillPlace& spill = {});
+            std::vector<std::string>* bad = nullptr, const SpillPlace& spill = {}, const ParagraphFilter& wanted = {});
   SquadData(const SquadData&) = delete;
   SquadData& operator=(const SquadData&) = delete;
 

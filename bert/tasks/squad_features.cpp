@@ -257,7 +257,8 @@ void SquadFeatures::for_windows(
 }
 
 void walk_features(const std::filesystem::path& file, const text::Tokenizer& tokenizer, const SquadOptions& options,
-                   const std::function<void(const SquadFeatures&)>& use, std::vector<std::string>* bad) {
+                   const std::function<void(const SquadFeatures&)>& use, std::vector<std::string>* bad,
+                   const ParagraphFilter& wanted) {
   constexpr std::size_t kBytes = std::size_t{1} << 22;
   std::vector<SquadParagraph> some;
   std::size_t bytes = 0;
@@ -266,11 +267,12 @@ void walk_features(const std::filesystem::path& file, const text::Tokenizer& tok
     some.clear();
     bytes = 0;  // how large the parts are is for memory alone
   };
-  walk_squad(file, [&](SquadParagraph&& paragraph) {
+  const auto add = [&](SquadParagraph&& paragraph) {
     bytes += text_bytes(paragraph);  // for memory alone
     some.push_back(std::move(paragraph));
     if (bytes >= kBytes) use_some();  // for memory alone: the last call would take all
-  });
+  };
+  walk_squad(file, add, wanted);
   use_some();
 }
 

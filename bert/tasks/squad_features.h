@@ -113,6 +113,7 @@ class SquadFeatures {
 /// The features of a file in parts of a few megabytes, in order, none of which is held: so many paragraphs that all
 /// threads have work. Throws as walk_squad and SquadFeatures.
 void walk_features(const std::filesystem::path& file, const text::Tokenizer& tokenizer, const SquadOptions& options,
-                   const std::function<void(const SquadFeatures&)>& use, std::vector<std::string>* bad = nullptr);
+                   const std::function<void(const SquadFeatures&)>& use, std::vector<std::string>* bad = nullptr,
+                   const ParagraphFilter& wanted = {});
 
 }  // namespace bertrand::tasks

@@ -259,16 +259,22 @@ std::vector<SquadParagraph> parse_squad(std::string_view text, const std::string
   return all;
 }
 
-void walk_squad(const std::filesystem::path& file, const std::function<void(SquadParagraph&&)>& use) {
+void walk_squad(const std::filesystem::path& file, const std::function<void(SquadParagraph&&)>& use,
+                const ParagraphFilter& wanted) {
   io::refuse_directory(file, "questions", Failure::input);
   const io::MappedFile mapped(file);
-  walk({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()}, file.string(), use,
+  std::size_t number = 0;
+  const auto use_wanted = [&](SquadParagraph&& paragraph) {
+    if (!wanted || wanted(number++)) use(std::move(paragraph));
+  };
+  walk({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()}, file.string(), use_wanted,
        [&] { mapped.let_go(); });
 }
 
-std::vector<SquadParagraph> read_squad(const std::filesystem::path& file) {
+std::vector<SquadParagraph> read_squad(const std::filesystem::path& file, const ParagraphFilter& wanted) {
   std::vector<SquadParagraph> all;
-  walk_squad(file, [&](SquadParagraph&& paragraph) { all.push_back(std::move(paragraph)); });
+  walk_squad(
+      file, [&](SquadParagraph&& paragraph) { all.push_back(std::move(paragraph)); }, wanted);
   return all;
 }
 

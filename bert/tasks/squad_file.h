@@ -29,15 +29,19 @@ struct SquadParagraph {
 /// The bytes of all its texts.
 std::size_t text_bytes(const SquadParagraph& paragraph);
 
+/// Says of a paragraph, by its number in the file from 0, whether it is wanted; none: all are.
+using ParagraphFilter = std::function<bool(std::size_t number)>;
+
 /// Reads a file as it streams by, so that memory is little more than the texts. Keys that SQuAD does not have, and
 /// plausible_answers, are passed over. Throws Error(Failure::io) if the file cannot be read, and Error(Failure::input)
 /// naming file, place (data[3].paragraphs[0].qas[1].id), expected and got: no JSON, a value of another kind, a key that
 /// is missing or comes twice, an id that comes twice, more than 64 levels.
-std::vector<SquadParagraph> read_squad(const std::filesystem::path& file);
+std::vector<SquadParagraph> read_squad(const std::filesystem::path& file, const ParagraphFilter& wanted = {});
 /// The same of text at hand; `name` stands for the file in messages.
 std::vector<SquadParagraph> parse_squad(std::string_view text, const std::string& name);
 /// The same paragraph by paragraph, in order, none of which is held. That an id comes twice is only known at the end: 8
 /// bytes of each are kept.
-void walk_squad(const std::filesystem::path& file, const std::function<void(SquadParagraph&& paragraph)>& use);
+void walk_squad(const std::filesystem::path& file, const std::function<void(SquadParagraph&& paragraph)>& use,
+                const ParagraphFilter& wanted = {});
 
 }  // namespace bertrand::tasks

@@ -83,6 +83,26 @@ TEST_CASE("a model of answer spans evaluates and predicts without training and i
   }
 }
 
+TEST_CASE("--eval-split evaluates answers about whole paragraphs that are not trained on, and on the same again") {
+  for (const bool version_2 : {false, true}) {
+    const SpanSetting setting(version_2);
+    const Outcome outcome = setting.run("run", {"--eval-split", "0.25", "--epochs", "1"});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK(outcome.out.find(setting.at("train.json") + ": 27 questions in ") != std::string::npos);
+    CHECK(outcome.out.find(setting.at("train.json") + ", held out by --seed 42\n") != std::string::npos);
+    const auto answers = setting.json("run/eval_predictions.json");
+    CHECK(answers.size() == 9);
+    const Outcome longer = setting.run("run", {"--eval-split", "0.25", "--epochs", "2", "--resume"});
+    REQUIRE_MESSAGE(longer.code == 0, longer.error);
+    for (const auto& [id, answer] : setting.json("run/eval_predictions.json").items()) CHECK(answers.contains(id));
+    if (!version_2) continue;  // its script counts questions without an answer of the model
+    const Outcome official =
+        support::run_program("evaluate", {"squad2", "--data", setting.at("train.json"), "--predictions",
+                                          setting.at("run/eval_predictions.json"), "--json"});
+    CHECK(nlohmann::json::parse(official.out).at("f1") == setting.json("run/eval_results.json").at("eval_f1"));
+  }
+}
+
 TEST_CASE("the best figures of answers are those of the best threshold, whatever the one in use") {
   const SpanSetting setting;
   REQUIRE(setting.run("run", {"--epochs", "3"}).code == 0);

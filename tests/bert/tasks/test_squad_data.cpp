@@ -44,6 +44,19 @@ Json paragraphs(int count) {
 
 }  // namespace
 
+TEST_CASE("paragraphs that are not wanted are as if they were not there") {
+  const Setting setting;
+  const std::filesystem::path file = setting.file(paragraphs(5));
+  const auto even = [](std::size_t number) { return number % 2 == 0; };
+  const auto odd = [](std::size_t number) { return number % 2 != 0; };
+  const SquadData train(file, SquadUse::training, setting.tokenizer, setting.options, nullptr, {}, even);
+  const SquadData rest(file, SquadUse::evaluation, setting.tokenizer, setting.options, nullptr, {}, odd);
+  CHECK(train.questions() == 3);
+  REQUIRE(rest.paragraphs().size() == 2);
+  CHECK(rest.paragraphs()[0].questions[0].id == "1");
+  CHECK(rest.paragraphs()[1].questions[0].id == "3");
+}
+
 TEST_CASE("questions to train on give the same windows and answers from memory and from the disk") {
   const Setting setting;
   const std::filesystem::path place = setting.directory / "run", file = setting.file(paragraphs(12'000));

@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <optional>
 
-#include "apps/finetune/make_task.h"
+#include "apps/finetune/job.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/finetuning.h"
 #include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
 #include "bert/tasks/labels.h"
-#include "bert/tasks/task.h"
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
-#include "io/json.h"
 #include "io/say.h"
 #include "io/signals.h"
 #include "io/units.h"
@@ -30,78 +28,6 @@ namespace bertrand::finetune {
 namespace {
 
 const std::string kProgram = "finetune";
-
-/// Everything of a run that is on the host. The task refers to the tokenizer.
-struct Job {
-  const Options& options;
-  std::vector<std::string> model_labels;  // of the model that is given
-  std::unique_ptr<const text::Tokenizer> tokenizer;
-  std::unique_ptr<const objectives::FineTuningTask> task;
-};
-
-/// --max-seq-length of the run that made a model, if its directory says so.
-std::optional<std::int64_t> trained_length(const std::filesystem::path& model) {
-  const std::filesystem::path record = model / "run_config.json";
-  if (!training::is_own_run_config(record)) return {};
-  const io::Json settings = io::read_json(record)["settings"];
-  const auto length = settings.find("max-seq-length");
-  if (length == settings.end() || !length->is_number_integer() || length->get<std::int64_t>() < 5) return {};
-  return length->get<std::int64_t>();
-}
-
-/// Fills in --max-seq-length, and --kind of a model that is used as it is, if they were not given. A run that goes on
-/// needs nothing of its start model that a checkpoint has not: --model becomes that if it is gone.
-Job read_job(Options& options) {
-  bert::TokenizerFlags words{.vocab_file = options.vocab_file, .cased = options.cased};
-  if (options.settings.resume && !options.train.empty())
-    if (const std::filesystem::path own = training::checkpoint_in_place_of(
-            {bert::config_file(options.model), options.vocab_file}, options.settings.output);
-        !own.empty()) {
-      options.model = own;
-      words = {};
-    }
-  const bert::Config config = bert::read_config(options.model);
-  bert::require_room_for_text(config, options.model);
-  if (options.train.empty() && !training::is_given("--kind", options.settings.command))
-    if (const auto kind = tasks::kind_of_problem(config.problem_type)) options.kind = tasks::kind_name(*kind);
-  bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
-  const std::optional<std::int64_t> trained = options.train.empty() ? trained_length(options.model) : std::nullopt;
-  options.settings.max_seq_length =
-      options.settings.sequence_length(config.max_position_embeddings, trained.value_or(options.usual_length()));
-  auto tokenizer = std::make_unique<const text::Tokenizer>(bert::read_tokenizer(options.model, words, config));
-  auto task = make_task(options, config, *tokenizer);
-  task->decide_by(options.metric_for_best_model);
-  return {options, config.labels, std::move(tokenizer), std::move(task)};
-}
-
-/// --validate-only: what the files have. Throws Error(Failure::input) after a line for each of the first bad rows.
-void report_validity(const Job& job) {
-  constexpr std::size_t kShown = 20;
-  const Options& options = job.options;
-  const auto describe = [&](const std::filesystem::path& path, objectives::File file) {
-    const tasks::EncodedDataset* const examples = job.task->examples(file);
-    if (!examples) return;
-    std::int64_t least = examples->tokens(0), most = least;
-    for (std::int64_t i = 1; i < examples->size(); ++i) {
-      least = std::min(least, examples->tokens(i));
-      most = std::max(most, examples->tokens(i));
-    }
-    io::say(fmt::format("{}: {} of {}{}\n", path.string(), io::counted(examples->size(), "example"),
-                        least < most ? fmt::format("{} to ", least) : "", io::counted(most, "token")));
-  };
-  describe(options.train, objectives::File::train);
-  describe(options.eval_split > 0 ? options.train : options.evaluation, objectives::File::evaluation);
-  describe(options.prediction, objectives::File::prediction);
-  const bert::Config config = job.task->directory().config;
-  const std::vector<std::string>& labels = config.labels;
-  if (!labels.empty() && config.problem_type != tasks::problem_type(tasks::Kind::regression))
-    io::say(fmt::format("labels: {}, {}\n", labels.size(), tasks::in_braces(labels)));
-  const std::vector<std::string> bad = job.task->bad_rows();
-  for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) io::tell("{}", bad[i]);
-  if (!bad.empty())
-    fail(Failure::input, "data: expected rows as they should be, got {}{}", io::counted(bad.size(), "bad one"),
-         bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
-}
 
 /// A user who counts columns may have a table without a row of names.
 bool names_columns_by_number(const Options& options) {
@@ -179,49 +105,6 @@ void predict_file(const Job& job, const training::TrainedReplica& replica, const
   make_room();
   io::say(fmt::format("{}\n", job.task->write_predictions(replica.files, settings.output, *outputs)));
   if (kept) kept->remove();
-}
-
-/// What a run must still be given to be resumed, and what all its processes must have.
-training::RunIdentity identity_of(const Job& job) {
-  Options options = job.options;
-  training::FlagTable table;
-  add_own_flags(table, options);
-  training::RunIdentity identity{.settings = table.decisive(), .inputs = {}, .other_files = {}};
-  for (const auto& file : {options.train, options.evaluation, options.qrels})
-    if (!file.empty()) identity.inputs.push_back(file);
-  if (!options.prediction.empty()) identity.other_files.push_back(options.prediction);
-  const auto given = [](const std::filesystem::path& file) { return file.empty() ? "not given" : "given"; };
-  identity.settings.emplace_back("--eval", given(options.evaluation));
-  const bert::DirectoryFiles files = job.task->directory();
-  const auto checksum = [](const std::string& text) { return fmt::format("crc32c {:08x}", io::crc32c(text)); };
-  identity.settings.emplace_back("--model", checksum(bert::config_text(bert::without_origin(files.config))));
-  identity.settings.emplace_back("--vocab-file", checksum(files.vocabulary));
-  identity.settings.emplace_back("the tokenizer", bert::tokenizer_text(files.tokenizer));
-  return identity;
-}
-
-/// "12 examples of dev.csv": what the model is evaluated on.
-std::string evaluated_text(const Job& job) {
-  const Options& options = job.options;
-  const auto count_of = [&](objectives::File file) {
-    if (const tasks::EncodedDataset* examples = job.task->examples(file)) return examples->size();
-    return job.task->streamed(file)->examples;
-  };
-  const std::int64_t evaluated = count_of(objectives::File::evaluation);
-  const std::string from =
-      options.eval_split > 0
-          ? fmt::format("of the {} of {}, held out by {} {}", evaluated + count_of(objectives::File::train),
-                        options.train.string(), options.eval_split_seed ? "--eval-split-seed" : "--seed",
-                        options.split_seed())
-          : "of " + options.evaluation.string();
-  return fmt::format("{} {}", io::counted(evaluated, "example"), from);
-}
-
-/// What the run is judged by.
-std::string plan_text(const Job& job) {
-  if (!job.options.evaluates() || job.options.settings.overfit_batch) return "";
-  return fmt::format("  evaluation  {}\n  best model  by {}\n", evaluated_text(job),
-                     tasks::deciding(job.task->judged_by()));
 }
 
 /// A word about a head of other labels whose shape fits.

@@ -90,6 +90,8 @@ class FineTuningTask {
   virtual std::string write_predictions(io::Files& files, const std::filesystem::path& directory,
                                         const tasks::Logits& outputs) const = 0;
 
+  /// For people, how many examples of the training file have which class; "" if there are no classes.
+  virtual std::string rows_of_classes() const { return ""; }
   /// Lines for people about what was left out of the files or is wrong in them, and about what was cut.
   virtual std::string warnings() const = 0;
   virtual std::string remarks() const = 0;

@@ -26,6 +26,7 @@ class SplitWriter {
       if (use != TableRows::Use::predict) targets = targets_of(task_, encoding_.labels, dataset, example);
       encoder_.append(dataset, example, split_.encoded);
       split_.encoded.targets.append(targets);
+      if (task_.kind == Kind::classification && !targets.empty()) ++split_.classes[targets[0]];
       if (use != TableRows::Use::train) dataset.examples.push_back(example);
     });
   }

@@ -1,9 +1,10 @@
 // The files of a task read, labelled and encoded together.
 #include "bert/tasks/task_data.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
+#include <functional>
 
 #include "bert/tasks/table_rows.h"
 #include "io/ascii.h"
@@ -128,6 +129,18 @@ std::string TaskData::remarks() const {
   for (const auto* split : {&train, &evaluation, &prediction})
     if (*split) text += remarks_of(**split);
   return text;
+}
+
+std::string TaskData::rows_of_classes() const {
+  constexpr std::size_t kShown = 10;
+  if (!train) return "";
+  std::vector<std::pair<std::int32_t, std::int64_t>> counts(train->classes.begin(), train->classes.end());
+  std::ranges::stable_sort(counts, std::greater(), [](const auto& count) { return count.second; });
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(counts.size(), kShown); ++i)
+    texts.push_back(fmt::format("{} {}", labels.name(static_cast<std::size_t>(counts[i].first)), counts[i].second));
+  if (counts.size() > kShown) texts.push_back(fmt::format("… {} more", counts.size() - kShown));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::vector<std::string> TaskData::bad_rows() const {

@@ -1,6 +1,8 @@
 // The files of a fine-tuning run: read, tokenised, and their labels understood.
 #pragma once
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@ namespace bertrand::tasks {
 struct Split {
   Dataset dataset;  ///< of the file to train on without examples
   EncodedDataset encoded;
+  std::map<std::int32_t, std::int64_t> classes = {};  ///< rows of each class; none if there are no classes to learn
 };
 
 struct TaskData {
@@ -31,6 +34,8 @@ struct TaskData {
   std::string warnings() const;
   /// The same about texts that were cut.
   std::string remarks() const;
+  /// "x 20, y 3, … 2 more": the most frequent classes of the file to train on; "" if there are none.
+  std::string rows_of_classes() const;
   /// What is wrong with the rows that were kept apart, a line each.
   std::vector<std::string> bad_rows() const;
 };

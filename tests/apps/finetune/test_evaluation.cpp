@@ -51,6 +51,18 @@ TEST_CASE("--eval-split evaluates on a part of --train, which the plan names, an
   CHECK(other.error.find("--eval-split was 0.25, now 0.5") != std::string::npos);
 }
 
+TEST_CASE("the plan and --validate-only say how many rows each label has") {
+  const Setting setting;
+  const std::string file = setting.directory / "few.csv";
+  write_text(file, "text,kind\nred fish,fish\nblue fish,fish\none bird,bird\n");
+  const Outcome plan = setting.run({"--train", file, "--plan"});
+  REQUIRE_MESSAGE(plan.code == 0, plan.error);
+  CHECK(plan.out.find("\n  labels      fish 2, bird 1\n") != std::string::npos);
+  CHECK(
+      setting.run({"--train", file, "--validate-only"}).out.find("\n" + file + ": rows of labels: fish 2, bird 1\n") !=
+      std::string::npos);
+}
+
 TEST_CASE("a part of --train to evaluate on and a file to evaluate on are not both taken") {
   const Setting setting;
   const Outcome outcome = setting.run({"--eval-split", "0.1", "--eval", setting.directory / "train.csv"});

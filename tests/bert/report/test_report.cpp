@@ -307,8 +307,7 @@ TEST_CASE("scores have a scatter and the widest misses") {
       "{\"id\":\"0\",\"text\":\"a\",\"tokens\":3,\"label\":1,\"prediction\":1.5}\n"
       "{\"id\":\"1\",\"text\":\"b\",\"tokens\":4,\"label\":5,\"prediction\":2}\n",
       {});
-  CHECK(json["scatter"]["x"] == io::Json({1, 5}));
-  CHECK(json["scatter"]["y"] == io::Json({1.5, 2.0}));
+  CHECK(json["scatter"] == io::Json({{"x", {1, 5}}, {"y", {1.5, 2.0}}}));
   CHECK(json["wrong"][0]["id"] == "1");
   CHECK(json["wrong"][0]["loss"] == 9);
   CHECK(json["lengths"][0]["error"] == 1.75);

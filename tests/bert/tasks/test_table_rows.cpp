@@ -289,6 +289,19 @@ TEST_CASE("labels that are few for their rows are not doubted, and one byte or o
   CHECK(read("a b c a b\tx\nb\ty\n").remarks().find(": 1 of 2 examples cut") != std::string::npos);
 }
 
+TEST_CASE("rows of each class that are trained on are counted, the most frequent first and ten of them at most") {
+  const Setting setting;
+  std::string rows = "text\tlabel\n";
+  for (int label = 0; label < 12; ++label)
+    for (int row = 0; row < (label == 7 ? 3 : label == 11 ? 2 : 1); ++row)
+      rows += "a\tl" + std::to_string(label + 10) + "\n";
+  CHECK(setting.read(custom_task({}), rows).rows_of_classes() ==
+        "l17 3, l21 2, l10 1, l11 1, l12 1, l13 1, l14 1, l15 1, l16 1, l18 1, … 2 more");
+  const std::string two = "text\tlabel\na\t1\na\t1\na\t1\na\t1\nb\t0\n";
+  CHECK(setting.read(custom_task({}), two, {.held_out = {.share = 0.25}}).rows_of_classes() == "1 3, 0 1");
+  CHECK(setting.read(custom_task({.kind = Kind::regression}), two).rows_of_classes() == "");
+}
+
 TEST_CASE("a number that is no class of classes that are numbers may be a score") {
   const Setting setting;
   const auto refusal = [&](const Task& task, const std::string& dev) {

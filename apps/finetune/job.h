@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "apps/finetune/options.h"
+#include "bert/directory/model_directory.h"
 #include "bert/objectives/finetuning_task.h"
-#include "bert/text/tokenizer.h"
 #include "training/run/run_training.h"
 
 namespace bertrand::finetune {

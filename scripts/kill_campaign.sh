@@ -48,7 +48,7 @@ run_of() {  # PROGRAM OUTPUT [FLAG…]: in the background, its words in OUTPUT.l
 }
 now() { now=${EPOCHREALTIME/./}; }  # microseconds
 pause() { read -rt "$1" <&"$clock"; }  # without a process
-comparable() { sed -E 's/"(examples_per_second|tokens_per_second|memory_bytes)": ?[^,}]*,?//g' "$1/metrics.jsonl"; }
+comparable() { sed -E 's/"(examples_per_second|tokens_per_second|memory_bytes|seconds)": ?[^,}]*,?//g' "$1/metrics.jsonl"; }
 
 # Whether what has its own name has the bits of the whole, and nothing of it is missing.
 difference() {  # PROGRAM OUTPUT

@@ -44,7 +44,7 @@ now() { date +%s%N; }
 seconds_since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.2f", (b - a) / 1e9 }'; }
 wrong=0
 wrong() { echo "trial $trial ($what): $*"; wrong=$((wrong + 1)); }
-comparable() { sed -E 's/"(examples_per_second|tokens_per_second|memory_bytes)": ?[^,}]*,?//g' "$1/metrics.jsonl"; }
+comparable() { sed -E 's/"(examples_per_second|tokens_per_second|memory_bytes|seconds)": ?[^,}]*,?//g' "$1/metrics.jsonl"; }
 
 # The process that is to suffer: those of the second host have other numbers there than here.
 victim_of() {  # RUN RANK

@@ -53,7 +53,7 @@ io::Json curves_of(std::string_view lines, std::size_t most, std::size_t& damage
     }
     const auto step = line->at("step").get<std::int64_t>();
     for (const auto& [name, value] : line->items()) {
-      if (name == "step" || name == "epoch" || !(value.is_number() || value.is_null())) continue;
+      if (name == "step" || name == "epoch" || name == "seconds" || !(value.is_number() || value.is_null())) continue;
       Curve& curve = curves[name];
       if (curve.empty()) names.push_back(name);
       curve.push_back({step, value.is_number() ? value.get<double>() : std::nan("")});

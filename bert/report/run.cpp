@@ -79,7 +79,7 @@ io::Json configuration(const io::Json& config) {
   const auto take = [&](const char* name, bool (io::Json::*is_kind)() const noexcept) {
     if (const auto value = config.find(name); value != config.end() && (*value.*is_kind)()) numbers[name] = *value;
   };
-  for (const char* name : {"program", "version", "directory", "device"}) take(name, &io::Json::is_string);
+  for (const char* name : {"program", "version", "directory", "device", "started"}) take(name, &io::Json::is_string);
   for (const char* name : {"replicas", "parameters"}) take(name, &io::Json::is_number);
   take("machine", &io::Json::is_object);
   take("inputs", &io::Json::is_array);

@@ -37,7 +37,7 @@ inline std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& 
 inline std::vector<nlohmann::json> steady_metrics(const std::filesystem::path& run) {
   auto lines = read_json_lines(run / "metrics.jsonl");
   for (auto& line : lines)
-    for (const char* key : {"examples_per_second", "tokens_per_second", "memory_bytes"}) line.erase(key);
+    for (const char* key : {"examples_per_second", "tokens_per_second", "memory_bytes", "seconds"}) line.erase(key);
   return lines;
 }
 

@@ -61,6 +61,7 @@ bool has_events_beside(const fs::path& own) {
 std::string json_line(const LogLine& line) {
   std::string text = fmt::format("{{\"step\":{}", line.step);
   for (const auto& [name, value] : line.figures) text += fmt::format(",\"{}\":{}", name, number_text(value));
+  if (line.seconds) text += fmt::format(",\"seconds\":{:.3f}", *line.seconds);
   return text + "}";
 }
 

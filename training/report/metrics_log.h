@@ -17,10 +17,11 @@ namespace bertrand::training {
 struct LogLine {
   std::int64_t step = 0;
   std::vector<std::pair<std::string, double>> figures;
+  std::optional<double> seconds = {};  ///< since this process began to train; TensorBoard has a clock of its own
 };
 
-/// A line as JSON: {"step":10,"loss":2.5}. Numbers read back to the same double, or float if they were one; what is
-/// not finite becomes null.
+/// A line as JSON: {"step":10,"loss":2.5,"seconds":1.234}. Numbers read back to the same double, or float if they were
+/// one; what is not finite becomes null.
 std::string json_line(const LogLine& line);
 
 /// Where a run goes on.

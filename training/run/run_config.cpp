@@ -1,6 +1,10 @@
 // run_config.json: every effective setting under the name of its flag.
 #include "training/run/run_config.h"
 
+#include <fmt/chrono.h>
+
+#include <ctime>
+
 #include "distributed/replica_group.h"
 #include "io/host_name.h"
 #include "io/json.h"
@@ -31,6 +35,7 @@ void write_run_config(io::Files& files, const RunConfig& config) {
                 {"version", version()},
                 {"command", settings.command},
                 {"directory", std::filesystem::current_path().string()},
+                {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
                 {"machine",
                  {{"host", io::host_name()},
                   {"processor", io::processor_name()},

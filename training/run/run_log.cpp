@@ -16,6 +16,7 @@ void RunLog::open(const RunState& state, io::Files& files, std::int64_t skipped_
       settings_.output, LogPosition{.step = state.steps_done, .evaluation_due = state.evaluation_due}, files);
   interval_.losses = state.unlogged;
   interval_.skipped_before = skipped_steps;
+  begin_ = Clock::now();
 }
 
 void RunLog::step(const StartedStep& step, const StepResult& result, bool losses_are_scaled) {
@@ -69,7 +70,8 @@ void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics
 }
 
 /// Into the files, and as JSON to standard output.
-void RunLog::write(const LogLine& line, const char* event) {
+void RunLog::write(LogLine line, const char* event) {
+  line.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
   metrics_->write(line);
   if (settings_.quiet) return;
   const std::string object = json_line(line);

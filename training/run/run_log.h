@@ -50,7 +50,7 @@ class RunLog {
     double per_second(std::int64_t count) const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
   };
 
-  void write(const LogLine& line, const char* event);
+  void write(LogLine line, const char* event);
 
   const Settings& settings_;
   const Plan& plan_;
@@ -58,7 +58,7 @@ class RunLog {
   std::unique_ptr<MetricsLog> metrics_;
   Progress progress_;
   Interval interval_;
-  Clock::time_point last_finish_;
+  Clock::time_point begin_, last_finish_;
 };
 
 }  // namespace bertrand::training

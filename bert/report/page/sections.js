@@ -23,6 +23,7 @@ function describe(run) {
   add('parameters', finite(run.parameters) ? whole(run.parameters) : '');
   add('device', [run.device, run.replicas > 1 ? `${run.replicas} replicas` : ''].filter(Boolean).join(', '));
   add('machine', [m.host, m.processor, finite(m.memory_bytes) ? bytes(m.memory_bytes) : ''].filter(Boolean).join(', '));
+  add('started', run.started);
   add('version', [run.version, m.build && `build ${m.build}`].filter(Boolean).join(', '));
   const given = run.settings.filter(s => s[2]), columns = [{ name: 'setting', of: s => s[0] }, { name: 'value', of: s => s[1] }];
   return [

@@ -47,6 +47,15 @@ TEST_CASE("a file of one value that no run needs to be so large is left out, and
   CHECK(numbers["notes"] == io::Json::array({"profile.json: more than 33.6 MB, and left out"}));
 }
 
+TEST_CASE("the time that has passed is no curve, and the time at which a run began stands on the page") {
+  const support::TemporaryDirectory run;
+  support::write_text(run / "run_config.json", R"({"started":"2026-11-28T10:00:00Z"})");
+  support::write_text(run / "metrics.jsonl", "{\"step\":1,\"epoch\":1,\"loss\":2,\"seconds\":0.5}\n");
+  const io::Json numbers = report::numbers_of_run(run / ".", {});
+  CHECK(numbers["started"] == "2026-11-28T10:00:00Z");
+  CHECK(numbers["curves"].size() == 1);
+}
+
 TEST_CASE("a command is shown as it may be typed, and a file of it beside its checksum however it was given") {
   const support::TemporaryDirectory run;
   support::write_text(run / "run_config.json", R"({"command":["finetune","--train=data….tsv","--output","a b"],)"

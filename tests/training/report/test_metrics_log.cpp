@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 TEST_CASE("a line of metrics is JSON whose numbers read back to the same float") {
   CHECK(json_line({.step = 10, .figures = {{"loss", 2.5}, {"learning_rate", 1e-4}}}) ==
         R"({"step":10,"loss":2.5,"learning_rate":1e-04})");
+  CHECK(json_line({.step = 1, .figures = {{"loss", 2.5}}, .seconds = 12.34567}) ==
+        R"({"step":1,"loss":2.5,"seconds":12.346})");
   CHECK(json_line({.step = 1, .figures = {{"memory_bytes", 1234567890}, {"epoch", 2}}}) ==
         R"({"step":1,"memory_bytes":1234567890,"epoch":2})");
   CHECK(json_line({.step = 1, .figures = {{"x", 999'999'999'999'999}, {"y", 1e15}}}) ==

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <limits>
 #include <numeric>
+#include <regex>
 #include <thread>
 
 #include "io/signals.h"
@@ -152,7 +153,11 @@ TEST_CASE("a classifier without BERT is trained by run_training and its files ar
     CHECK(line.at("examples_per_second") > 0);
     CHECK(line.at("tokens_per_second") == line.at("examples_per_second"));  // a token an example
   }
-  CHECK(run.file("run/run_config.json").find("\"program\": \"points\"") != std::string::npos);
+  CHECK(lines.back().at("seconds") > 0);
+  CHECK(lines.back().at("seconds") >= lines.front().at("seconds"));
+  const auto config = nlohmann::json::parse(run.file("run/run_config.json"));
+  CHECK(config.at("program") == "points");
+  CHECK(std::regex_match(config.at("started").get<std::string>(), std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
   for (const char* name : {"run/model.safetensors", "run/checkpoint-40/MANIFEST.json"})
     CHECK(fs::exists(run.directory / name));
   CHECK_FALSE(fs::exists(run.directory / "run/.lock"));

@@ -100,6 +100,14 @@ Plan plan_together(const TrainingRun& run, Objective& objective, const distribut
   return distributed::broadcast_value(self, plan);
 }
 
+/// The table for people, or its totals as one object for programs.
+void say_profile(const Profiler& profiler) {
+  if (io::line_format() == io::LineFormat::text) return io::say(profiler.table());
+  std::string totals = profiler.totals();
+  std::erase(totals, '\n');
+  io::say_event("profile", std::string_view(totals).substr(1, totals.size() - 2));
+}
+
 /// trainer.run(), with the times of all ops if --profile asks for them.
 void run_profiled(Trainer& trainer, const Settings& settings, const RunReplica& replica) {
   const distributed::Replica& self = replica.self;
@@ -108,7 +116,7 @@ void run_profiled(Trainer& trainer, const Settings& settings, const RunReplica& 
   self.backend().profiler = profiler.get();
   const auto write = [&](const Profiler* of) {
     try {
-      io::say(of->table());
+      say_profile(*of);
       io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
       io::replace_file(files_of(replica.directory), settings.output / "profile.json", of->totals());
     } catch (const Error& error) {  // the model, or what ended the run, is worth more

@@ -41,6 +41,7 @@ TEST_CASE("under --log-format jsonl every line of standard output is an object, 
                                                 "--log-every",      "1",
                                                 "--threads",        "1",
                                                 "--output",         directory / "run",
+                                                "--profile",        directory / "trace.json",
                                                 "--log-format",     "jsonl"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   std::map<std::string, int> events;
@@ -50,12 +51,15 @@ TEST_CASE("under --log-format jsonl every line of standard output is an object, 
     nlohmann::json object = nlohmann::json::parse(line);
     ++events[object.at("event")];
     if (object["event"] == "plan") CHECK(object.at("steps") == 3);
-    if (object["event"] == "message") CHECK_FALSE(object.at("text").get<std::string>().starts_with("step "));
+    if (object["event"] == "profile") CHECK(object.at("ops").at(0).at("calls") > 0);
+    for (const char* const table : {"step ", "all ops "})
+      if (object["event"] == "message") CHECK_FALSE(object.at("text").get<std::string>().starts_with(table));
     if (object["event"] != "step" && object["event"] != "evaluation") continue;
     object.erase("event");
     metrics.push_back(object);
   }
   CHECK(events["plan"] == 1);
+  CHECK(events["profile"] == 1);
   CHECK(events["step"] == 3);
   CHECK(events["evaluation"] == 1);
   CHECK(events["message"] >= 3);

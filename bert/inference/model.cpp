@@ -127,7 +127,9 @@ std::vector<std::size_t> largest(std::span<const double> values, std::size_t cou
 io::Json json_number(double value) {
   char digits[32];
   const char* const end = std::to_chars(digits, digits + sizeof digits, static_cast<float>(value)).ptr;
-  double shortest = 0;  // JSON is written with the shortest digits of a double: these are the same
+  // The writer of JSON finds the shortest digits of a double, which are these, but for a few numbers in a thousand:
+  // they get up to 17 digits, which read back to the same f32.
+  double shortest = 0;
   std::from_chars(digits, end, shortest);
   return shortest;
 }

@@ -352,7 +352,9 @@ void sweep(Options options) {
   }
   if (plans) return;
   const std::string seeds = seeds_of(outcomes, judged_by);
-  if (!seeds.empty()) io::replace_file(directory->files(), options.settings.output / kSeeds, seeds);
+  const fs::path seeds_file = options.settings.output / kSeeds;
+  if (!seeds.empty()) io::replace_file(directory->files(), seeds_file, seeds);
+  else directory->files().remove_all(seeds_file);  // of a sweep that is overwritten
   io::say(table_of(outcomes, judged_by));
   if (!seeds.empty()) io::say(fmt::format("over the seeds, {}:\n{}", judged_by.name, seeds));
   training::try_report((options.settings.output / "*/").string(),

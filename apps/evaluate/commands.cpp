@@ -7,6 +7,8 @@
 
 #include "apps/cli/flags.h"
 #include "bert/tasks/score_files.h"
+#include "bert/tasks/score_predictions.h"
+#include "io/error.h"
 #include "io/python_json.h"
 #include "io/say.h"
 
@@ -18,13 +20,15 @@ namespace fs = std::filesystem;
 struct Options {
   fs::path data, predictions, null_odds, qrels, run, tokens;
   double threshold = 1;
+  std::string task = "custom";
+  tasks::CustomColumns columns = {};
   bool json = false, table = false;
 };
 
 /// A number of things is whole, as the official scripts write it.
 std::string json_number(std::string_view name, double value) {
   const bool is_count = name.ends_with("support") || name.ends_with("total") || name == "queries" || name == "words" ||
-                        name == "illegal_tags";
+                        name == "rows" || name == "illegal_tags";
   return is_count ? fmt::format("{:.0f}", value) : io::python_json(value);
 }
 
@@ -68,6 +72,41 @@ void add_answer_flags(CLI::App& command, Options& options) {
   command.add_option("--predictions", options.predictions, "a JSON object: an answer for each question's id")
       ->type_name("FILE")
       ->required();
+}
+
+void score_texts(const Options& options, tasks::Kind kind) {
+  const auto& [text, pair, label, id, header] = options.columns;
+  const bool is_custom = options.task == "custom", has_columns = !(text + pair + label + id).empty() || !header;
+  if (!is_custom && has_columns)
+    fail(Failure::usage, "--task: expected custom with flags for columns, got {}", options.task);
+  const tasks::Task task =
+      is_custom ? tasks::custom_task({.kind = kind, .columns = options.columns}) : tasks::named_task(options.task);
+  if (task.kind != kind)
+    fail(Failure::usage, "--task: expected one of {}, got {}, one of {}", tasks::kind_name(kind), options.task,
+         tasks::kind_name(task.kind));
+  print(tasks::score_predictions(task, options.data.string(), options.predictions.string()), options);
+}
+
+void add_text_flags(CLI::App& command, Options& options) {
+  command.add_option("--data", options.data, "a table with true labels, as --eval of finetune takes it")
+      ->type_name("FILE")
+      ->required();
+  command.add_option("--predictions", options.predictions, "predictions.tsv of the same rows, as finetune writes it")
+      ->type_name("FILE")
+      ->required();
+  command.add_option("--task", options.task, "of finetune, whose columns and figures are meant (default custom)")
+      ->type_name("NAME");
+  // Defaults and forms are those of finetune.
+  for (const auto& [name, column] : {std::pair("text", &options.columns.text),
+                                     {"text-pair", &options.columns.pair},
+                                     {"label", &options.columns.label},
+                                     {"id", &options.columns.id}})
+    command
+        .add_option(fmt::format("--{}-column", name), *column,
+                    fmt::format("of --data, as --{}-column of finetune", name))
+        ->type_name("COLUMN");
+  command.add_flag("--header,!--no-header", options.columns.header,
+                   "the first row of --data names the columns (default)");
 }
 
 void add_command(CLI::App& app, const std::string& name, const std::string& description,
@@ -119,7 +158,17 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
         command.add_flag("--table", options.table, "print seqeval's classification_report, with four decimals");
       },
       [](const Options& options) { print(tasks::score_tokens_file(options.tokens), options); }, chosen);
-  app.get_subcommand("tokens")->get_option("--table")->excludes("--json");
+  add_command(
+      app, "classes", "accuracy and F1 of classes of texts, as finetune's evaluation",
+      [](CLI::App& command, Options& options) {
+        add_text_flags(command, options);
+        command.add_flag("--table", options.table, "print the figures of each class, as eval_report.tsv has them");
+      },
+      [](const Options& options) { score_texts(options, tasks::Kind::classification); }, chosen);
+  add_command(
+      app, "scores", "correlations of numbers for texts, as finetune's evaluation", add_text_flags,
+      [](const Options& options) { score_texts(options, tasks::Kind::regression); }, chosen);
+  for (const char* name : {"tokens", "classes"}) app.get_subcommand(name)->get_option("--table")->excludes("--json");
 }
 
 }  // namespace bertrand::evaluate

@@ -103,3 +103,31 @@ TEST_CASE("words and their sentences are held out as a whole") {
   CHECK(outcome.out.find("evaluation  4 examples") != std::string::npos);
   CHECK(setting.events("words").find("| red fish | fish B-X | ") != std::string::npos);
 }
+
+TEST_CASE("the program evaluate gives the figures of an evaluation for the predictions of the same rows") {
+  const Setting setting;
+  const std::string data = setting.at("judged.csv");
+  write_text(data,
+             "text,kind,size\n\"one, red fishs.\",fish,1\n\"one, blue fishs.\",bird,3\n\"green birds.\",bird,2\n");
+  const auto check = [&](const std::string& command, const std::string& label, const std::vector<std::string>& flags) {
+    REQUIRE(
+        setting
+            .run(support::with_defaults(
+                {"--train", data, "--eval", data, "--predict", data, "--epochs", "1", "--label-column", label}, flags))
+            .code == 0);
+    const Outcome outcome = run_program("evaluate", {command, "--data", data, "--label-column", label, "--predictions",
+                                                     setting.at("run/predictions.tsv"), "--json"});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    auto figures = nlohmann::json::parse(outcome.out);
+    CHECK(figures.at("rows") == 3);
+    figures.erase("rows");
+    CHECK(figures.size() == 2);
+    for (const auto& [name, value] : figures.items())
+      CHECK_MESSAGE(setting.results().at("eval_" + name) == value, name);
+  };
+  check("classes", "kind", {});
+  CHECK(run_program("evaluate", {"classes", "--data", data, "--label-column", "kind", "--predictions",
+                                 setting.at("run/predictions.tsv"), "--table"})
+            .out == read_text(setting.at("run/eval_report.tsv")));
+  check("scores", "size", {"--kind", "regression", "--overwrite"});
+}

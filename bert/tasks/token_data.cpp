@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "bert/tasks/attempt.h"
 #include "bert/tasks/training_words.h"
@@ -162,12 +161,10 @@ std::string TokenData::warnings() const {
   if (train) add(train->invalid, train->file);
   for (const auto* split : {&evaluation, &prediction})
     if (*split) add((*split)->file.invalid, (*split)->file.file);
-  std::set<std::string> numbers;
-  if (train && train->only_numbers) numbers.insert(train->file);
-  for (const auto* split : {&evaluation, &prediction})
-    if (*split && words_are_numbers((*split)->file)) numbers.insert((*split)->file.file);
-  for (const std::string& file : numbers)
-    text += io::warning("{}: all words are whole numbers; hint: --text-column 1 --label-column 2", file);
+  const TokenFile* const other = evaluation ? &evaluation->file : prediction ? &prediction->file : nullptr;
+  if (train ? train->only_numbers : other && words_are_numbers(*other))
+    text += io::warning("{}: all words are whole numbers; hint: --text-column 1 --label-column 2",
+                        train ? train->file : other->file);
   if (train && task == TokenTask::ner) text += doubts_about_entities(labels, train->file);
   return text;
 }

@@ -56,14 +56,22 @@ void work_apart(Collective& collective, Backend& backend, const std::function<vo
   std::future<void> working = std::async(std::launch::async, work);
   std::exception_ptr interruption;     // of this one
   std::array<double, 2> all = {1, 0};  // how many are at work, and how many were interrupted
-  while (all[0] > 0) {
-    if (working.valid() && working.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready)
-      interruption = interruption_of(working);  // which makes it invalid
-    all = {working.valid() ? 1.0 : 0.0, interruption ? 1.0 : 0.0};
-    const Tensor x = ops::from_host(std::span<const double>(all), {2}, backend);
-    const Addend mine{.first = collective.rank(), .count = 1, .values = x};
-    collective.all_reduce_sum({&mine, 1}, collective.size(), x);
-    backend.download(x, all.data());
+  try {
+    while (all[0] > 0) {
+      if (working.valid() && working.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready)
+        interruption = interruption_of(working);  // which makes it invalid
+      all = {working.valid() ? 1.0 : 0.0, interruption ? 1.0 : 0.0};
+      const Tensor x = ops::from_host(std::span<const double>(all), {2}, backend);
+      const Addend mine{.first = collective.rank(), .count = 1, .values = x};
+      collective.all_reduce_sum({&mine, 1}, collective.size(), x);
+      backend.download(x, all.data());
+    }
+  } catch (...) {
+    if (working.valid()) {  // another has failed, and the work refers to what the caller has
+      const io::LeaveRequest leave;
+      working.wait();
+    }
+    throw;
   }
   if (interruption) std::rethrow_exception(interruption);
   if (all[1] > 0) fail(Failure::interrupted, "interrupted in another process: nothing was written");

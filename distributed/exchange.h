@@ -28,7 +28,8 @@ bool work_on_share(const Replica& self, std::int64_t items, std::int64_t part,
 
 /// Calls `work` on a thread of its own, as all others do theirs, and returns when all have ended. However long that
 /// takes, no replica waits longer than a moment in one call, so no time limit ends it. Throws what `work` throws; if
-/// the work of one is interrupted, that of all counts as interrupted, so that all end together.
+/// the work of one is interrupted, that of all counts as interrupted, so that all end together. If another replica
+/// fails or dies, the work is asked to leave (io/signals.h), and what is thrown is the failure of that replica.
 void work_apart(Collective& collective, Backend& backend, const std::function<void()>& work);
 
 /// Returns the text of rank `root` on all.

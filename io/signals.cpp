@@ -14,6 +14,7 @@ namespace {
 
 std::atomic<std::int64_t> first_signal = 0;  // when it came, in nanoseconds of CLOCK_MONOTONIC; 0: none
 std::atomic<bool> leave;
+std::atomic<int> leave_requests = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);  // else a handler may not use it
 
 void on_signal(int number) {
@@ -42,7 +43,10 @@ void catch_stop_signals(OnStop on_stop) {
 
 bool stop_requested() { return first_signal != 0; }
 
-bool leave_requested() { return leave && stop_requested(); }
+bool leave_requested() { return leave_requests > 0 || (leave && stop_requested()); }
+
+LeaveRequest::LeaveRequest() { ++leave_requests; }
+LeaveRequest::~LeaveRequest() { --leave_requests; }
 
 void leave_if_requested(std::string_view doing) {
   if (leave_requested())

@@ -18,8 +18,16 @@ constexpr std::chrono::milliseconds kSameRequest{500};
 void catch_stop_signals(OnStop on_stop = OnStop::save);
 /// Whether one has come.
 bool stop_requested();
-/// Whether one has come and OnStop is `leave`. Long work asks now and then.
+/// Whether one has come and OnStop is `leave`, or there is a LeaveRequest. Long work asks now and then.
 bool leave_requested();
+/// While there is one, the work of this process is asked to leave as by a signal. Nobody waits for its result any more.
+class LeaveRequest {
+ public:
+  LeaveRequest();
+  ~LeaveRequest();
+  LeaveRequest(const LeaveRequest&) = delete;
+  LeaveRequest& operator=(const LeaveRequest&) = delete;
+};
 /// Throws Error(Failure::interrupted) "interrupted while <doing>: nothing was written" if leave_requested().
 void leave_if_requested(std::string_view doing);
 

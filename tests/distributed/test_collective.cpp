@@ -202,6 +202,31 @@ TEST_CASE("an interruption of one replica that works apart ends all when the wor
   }
 }
 
+TEST_CASE("the work of a replica leaves when another one fails, and the failure of that is the one reported") {
+  using Clock = std::chrono::steady_clock;
+  ReplicaGroup group = group_of(2);
+  std::atomic<bool> left{false};
+  const Clock::time_point begin = Clock::now();
+  const Failures failures = failures_of(group, [&](const Replica& self) {
+    if (self.first()) fail(Failure::io, "the disk is full");
+    work_apart(self.collective(), self.backend(), [&] {
+      try {
+        while (Clock::now() - begin < std::chrono::seconds(30)) {
+          io::leave_if_requested("reading");
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      } catch (const Error&) {
+        left = true;
+        throw;
+      }
+    });
+  });
+  CHECK(left);
+  CHECK(failures.reported == "the disk is full");
+  CHECK(failures.thrown[1] == "replica 0 has failed");
+  CHECK_FALSE(io::leave_requested());  // the next work is not asked
+}
+
 TEST_CASE("replicas that disagree are told which fact differs and in which process, also if one has a fact more") {
   ReplicaGroup group = group_of(3);
   const Facts facts{{"version", "1.2"}, {"--seed", "42"}};

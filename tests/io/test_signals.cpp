@@ -96,6 +96,17 @@ TEST_CASE("work that nothing was saved of ends at the first signal, and training
   CHECK(exit_code([&] { return work(OnStop::save); }) == 2);
 }
 
+TEST_CASE("work can be asked to leave without a signal, and the work after it is not asked") {
+  {
+    const LeaveRequest first;
+    { const LeaveRequest second; }
+    CHECK(leave_requested());
+    CHECK_FALSE(stop_requested());
+    CHECK_THROWS_AS(leave_if_requested("planning"), bertrand::Error);
+  }
+  CHECK_FALSE(leave_requested());
+}
+
 TEST_CASE("a pipe is waited for until somebody reads it or a signal asks to leave") {
   const support::TemporaryDirectory directory;
   const std::string pipe = directory / "pipe";

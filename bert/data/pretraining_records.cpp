@@ -9,6 +9,7 @@
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "io/in_order.h"
+#include "io/signals.h"
 
 namespace bertrand::data {
 
@@ -201,7 +202,10 @@ PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem:
       throw;
     }
   };
-  for (std::string record; next(record);) check.add(std::move(record), reader.place(), offset);
+  for (std::string record; next(record);) {
+    io::leave_if_requested("reading records");
+    check.add(std::move(record), reader.place(), offset);
+  }
   check.finish();
   file.held = std::move(check.places());
   file.sums = check.sums();

@@ -7,6 +7,7 @@
 
 #include "bert/tasks/attempt.h"
 #include "io/error.h"
+#include "io/signals.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -98,6 +99,7 @@ Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder,
   Triples triples{.encoded = EncodedDataset(spill), .invalid = {}};
   ColumnReader lines(file, "triples", "query, relevant passage and other passage", bad);
   for (std::array<std::string_view, 3> columns; lines.next(columns);) {
+    io::leave_if_requested("reading triples");
     add_invalid(lines.text(), lines.text(), lines.number(), triples.invalid);
     encoder.append(columns[0], columns[1], triples.encoded);
     encoder.append(columns[0], columns[2], triples.encoded);
@@ -117,6 +119,7 @@ CandidateList::CandidateList(const std::filesystem::path& file, std::vector<std:
   CandidateReader reader(file, bad);
   std::map<std::string, std::int32_t> places;
   while (const auto candidate = reader.next()) {
+    io::leave_if_requested("reading candidates");
     const auto [query, is_new] =
         places.try_emplace(std::string(candidate->query_id), static_cast<std::int32_t>(queries_.size()));
     if (is_new) queries_.push_back(query->first);

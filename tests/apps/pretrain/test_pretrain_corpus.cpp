@@ -166,6 +166,24 @@ TEST_CASE("records train to the same bits with an index as without, resume with 
   CHECK_MESSAGE(other.error.find("r.tfrecord") != std::string::npos, other.error);
 }
 
+TEST_CASE("SIGTERM while long records are read ends the program, and the indexes of files that were read stay") {
+  const PretrainSetting setting(60);
+  const std::string first = setting.directory / "first.tfrecord", second = setting.directory / "second.tfrecord";
+  REQUIRE(run_program("prepare", {"records", "--vocab-file", setting.directory / "vocab.txt", "--input",
+                                  setting.directory / "text.txt", "--output", first, "--max-seq-length", "24"})
+              .code == 0);
+  std::string records = support::read_text(first);
+  while (records.size() < 60'000'000) records += records;
+  support::write_text(second, records);
+  const auto has_index = [&](const std::string& name) {
+    return std::filesystem::exists(setting.directory / ("." + name + ".tfrecord.bertrand.idx"));
+  };
+  const Flags flags = setting.flags("run", {"--steps", "1", "--threads", "1", "--input", first, second});
+  CHECK(setting.run_and_signal(flags, SIGTERM, [&] { return has_index("first"); }) == 75);
+  CHECK_FALSE(has_index("second"));
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+}
+
 TEST_CASE("flags that have no effect on what is trained from are named") {
   const PretrainSetting setting;
   const auto outcome =

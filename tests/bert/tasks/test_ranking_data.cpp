@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "bert/tasks/ranking_data.h"
+#include "io/signals.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -144,6 +145,18 @@ TEST_CASE("triples that are more than memory may hold lie on the disk, the same,
   };
   CHECK_FALSE(is_spilled({.directory = directory}));  // few enough
   CHECK_FALSE(is_spilled({.directory = setting.directory / "none", .held_bytes = 1}));
+}
+
+TEST_CASE("reading triples and candidates ends when the process is asked to leave") {
+  const Setting setting;
+  RankingEncoder encoder(setting.tokenizer, {});
+  const io::LeaveRequest leave;
+  CHECK(support::refusal(Failure::interrupted, [&] {
+          read_triples(setting.file("a\tb\tc\n"), encoder);
+        }).starts_with("interrupted while reading triples: nothing was written"));
+  CHECK(support::refusal(Failure::interrupted, [&] {
+          CandidateList list(setting.file("1\t10\ta\tb\n"));
+        }).starts_with("interrupted while reading candidates: nothing was written"));
 }
 
 TEST_CASE("a byte order mark is no part of the first query of triples or of the first id of candidates") {

@@ -12,6 +12,7 @@
 #include "io/descriptor.h"
 #include "io/error.h"
 #include "io/files.h"
+#include "io/signals.h"
 
 namespace bertrand::io {
 namespace {
@@ -66,8 +67,10 @@ std::vector<std::uint32_t> crc32c_of_files(std::span<const std::filesystem::path
   }
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < pieces.size();)
+    for (std::size_t i; (i = next++) < pieces.size();) {
+      leave_if_requested("comparing checksums");
       pieces[i].crc32c = OpenFile(files[pieces[i].file]).crc32c(pieces[i].offset, pieces[i].bytes, 0);
+    }
   };
   std::vector<std::future<void>> workers;
   // How many there are is for speed alone.

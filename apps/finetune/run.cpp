@@ -86,18 +86,20 @@ void predict_file(const Job& job, const training::TrainedReplica& replica, const
   const training::Settings& settings = job.options.settings;
   // A run that trained on may have left outputs of the model before.
   const Earlier earlier = job.options.train.empty() ? Earlier::resume : Earlier::resume_known;
+  const bool streamed = job.task->streamed(objectives::File::prediction).has_value();
   std::optional<objectives::KeptOutputs> kept;
-  if (first && job.task->streamed(objectives::File::prediction))
-    kept.emplace(objectives::KeptOutputs::Where{.file = settings.output / kKeptOutputs,
-                                                .identity = identity_of_outputs(job, replica.parameters),
-                                                .width = objective.outputs(),
-                                                .before_writing = make_room},
-                 settings.resume ? earlier : Earlier::ignore, replica.files);
   const auto outputs = [&] {
     try {
+      if (first && streamed)
+        kept.emplace(objectives::KeptOutputs::Where{.file = settings.output / kKeptOutputs,
+                                                    .identity = identity_of_outputs(job, replica.parameters),
+                                                    .width = objective.outputs(),
+                                                    .before_writing = make_room},
+                     settings.resume ? earlier : Earlier::ignore, replica.files);
       return objective.predict(objectives::File::prediction, kept ? &*kept : nullptr);
     } catch (const Error& error) {
-      if (error.failure() != Failure::interrupted || job.task->streamed(objectives::File::prediction)) throw;
+      // predict() says what is kept of a file that is streamed.
+      if (error.failure() != Failure::interrupted || (streamed && (kept || !first))) throw;
       fail(Failure::interrupted, "interrupted while predicting: {}", hint_of_interruption(job.options));
     }
   }();

@@ -4,7 +4,9 @@
 
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/signals.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand::io;
 using support::write_text;
@@ -32,6 +34,16 @@ TEST_CASE("files are summed in pieces by any number of threads") {
   CHECK(crc32c_of_files({}, 2).empty());
   const std::vector<fs::path> directories = {directory / "."};
   CHECK_THROWS(crc32c_of_files(directories, 1));
+}
+
+TEST_CASE("summing files ends when the process is asked to leave, on all threads") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "small", some_bytes(9));
+  const std::vector<fs::path> files(5, directory / "small");
+  const LeaveRequest leave;
+  CHECK(support::refusal(bertrand::Failure::interrupted, [&] {
+          crc32c_of_files(files, 2);
+        }).starts_with("interrupted while comparing checksums: nothing was written"));
 }
 
 TEST_CASE("the sample of a file is its first and last blocks and 14 between") {

@@ -9,6 +9,7 @@
 
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/signals.h"
 #include "io/units.h"
 
 namespace bertrand::training {
@@ -72,6 +73,7 @@ InputFile InputFile::of(const std::filesystem::path& path) {
   if (!in) fail(Failure::io, "{}: open: {}", path.string(), std::strerror(errno));
   std::string block(std::size_t{1} << 20, '\0');
   while (in) {
+    io::leave_if_requested("reading " + result.path);
     in.read(block.data(), static_cast<std::streamsize>(block.size()));
     if (in.bad()) fail(Failure::io, "{}: read: {}", path.string(), std::strerror(errno));
     const std::string_view read(block.data(), static_cast<std::size_t>(in.gcount()));

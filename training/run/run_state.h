@@ -20,7 +20,7 @@ struct InputFile {
   std::uint64_t bytes = 0;
   std::uint32_t crc32c = 0;
 
-  /// Reads all of it. Throws Error(Failure::io).
+  /// Reads all of it. Throws Error(Failure::io), Error(Failure::interrupted) if a signal asks to leave.
   static InputFile of(const std::filesystem::path& path);
 };
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "io/crc32c.h"
+#include "io/signals.h"
 #include "support/growth.h"
 #include "support/program.h"
 #include "support/refusal.h"
@@ -86,6 +87,15 @@ TEST_CASE("an input file that has changed is noticed by its size or its contents
   }
   CHECK(support::refusal(Failure::io, [&] { InputFile::of(directory / "none"); }) ==
         (directory / "none").string() + ": open: No such file or directory");
+}
+
+TEST_CASE("the checksum of a file is not waited for by a process that is asked to leave") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "file", "x");
+  const io::LeaveRequest leave;
+  CHECK(support::refusal(Failure::interrupted, [&] {
+          InputFile::of(directory / "file");
+        }).starts_with("interrupted while reading " + (directory / "file").string() + ": nothing was written"));
 }
 
 TEST_CASE("a run that an earlier version began with another order of examples is not gone on with") {

@@ -307,8 +307,7 @@ void settle_length(Options& options, const bert::Config& config) {
   }
 }
 
-/// Processes read inputs of one kind in the same way together, so that comes before everything else on which they
-/// agree.
+/// Processes read inputs of one kind in the same way together.
 void agree_on_kinds(const Options& options, distributed::Collective& processes) {
   distributed::Facts facts;
   for (const auto& [flag, files] :

@@ -8,20 +8,10 @@
 namespace bertrand::training {
 namespace {
 
-/// Throws Error(Failure::usage) unless all processes have these conditions and files, the same version and kernels.
-void require_agreement(distributed::Collective& processes, const Settings& settings, const Conditions& conditions,
+/// Throws Error(Failure::usage) unless all processes have these conditions and files.
+void require_agreement(distributed::Collective& processes, const Conditions& conditions,
                        const std::vector<std::filesystem::path>& files) {
-  distributed::Facts facts{
-      {"version", std::string(version())},
-      {"build", std::string(build_hash())},
-      {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
-      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
-      {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
-  };
-  for (const auto& [flag, value] : settings.values(Role::agreed)) facts.emplace_back(flag, value);
-  for (const auto& [flag, value] : settings.values(Role::command))
-    facts.emplace_back(flag, value == "true" ? "given" : "not given");
-  facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
+  distributed::Facts facts = conditions.settings;
   std::vector<InputFile> all = conditions.inputs;
   for (const auto& file : files) all.push_back(InputFile::of(file));
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -32,6 +22,20 @@ void require_agreement(distributed::Collective& processes, const Settings& setti
 
 }  // namespace
 
+void agree_on_start(distributed::Collective& processes, const Settings& settings) {
+  distributed::Facts facts{
+      {"version", std::string(version())},
+      {"build", std::string(build_hash())},
+      {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
+      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
+      {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
+  };
+  for (const auto& [flag, value] : settings.values(Role::agreed)) facts.emplace_back(flag, value);
+  for (const auto& [flag, value] : settings.values(Role::command))
+    facts.emplace_back(flag, value == "true" ? "given" : "not given");
+  distributed::require_agreement(processes, *open_cpu({.threads = 1}), facts);
+}
+
 Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
   Conditions conditions{.settings = settings.decisive(), .inputs = {}, .command = settings.command};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
@@ -40,7 +44,7 @@ Conditions agree_on_run(distributed::Collective* processes, const Settings& sett
       const InputFile* known = std::get_if<InputFile>(&input);
       conditions.inputs.push_back(known ? *known : InputFile::of(std::get<std::filesystem::path>(input)));
     }
-  if (processes) require_agreement(*processes, settings, conditions, identity.other_files);
+  if (processes) require_agreement(*processes, conditions, identity.other_files);
   return conditions;
 }
 

@@ -26,8 +26,12 @@ struct RunIdentity {
   std::vector<std::filesystem::path> other_files;
 };
 
+/// Throws Error(Failure::usage) unless all processes have the same version, kernels, devices and flags that say what to
+/// do now. That comes before they read: how they do so together depends on it.
+void agree_on_start(distributed::Collective& processes, const Settings& settings);
+
 /// Reads the inputs, and returns what the run must be given again to be resumed. If `processes` is not null, throws
-/// Error(Failure::usage) unless all of them have the same version, kernels, flags and files.
+/// Error(Failure::usage) unless all of them have the same flags that decide the result, and the same files.
 Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity);
 
 }  // namespace bertrand::training

@@ -1,4 +1,4 @@
-// The order of a training run: check, claim, open, read, agree, plan, begin, train.
+// The order of a training run: check, claim, open, agree, read, agree on that, plan, begin, train.
 #include "training/run/run_training.h"
 
 #include <fmt/format.h>
@@ -197,6 +197,7 @@ void run_process(const TrainingRun& run, distributed::Collective* processes,
   const auto directory = first ? claim_output(settings, run.files, run.program_files) : nullptr;
   if (first && !settings.profile.empty()) check_profile(run);
   distributed::ReplicaGroup group = open_replicas(settings, processes);
+  if (processes) agree_on_start(*processes, settings);
   const RunIdentity identity = run.read(processes);
   const Conditions conditions = agree_on_run(processes, settings, identity);
   if (settings.validate_only) {

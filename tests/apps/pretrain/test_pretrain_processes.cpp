@@ -352,3 +352,24 @@ TEST_CASE("processes that were not started alike are refused, and both are named
   }
   CHECK_FALSE(fs::exists(setting.directory / "one"));
 }
+
+TEST_CASE("a rehearsal in one of several processes is refused by its flag, before any record is read") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const std::string records = setting.directory / "r.tfrecord";
+  REQUIRE(
+      support::run_program("prepare", {"records", "--vocab-file", setting.directory / "vocab.txt", "--input",
+                                       setting.directory / "text.txt", "--output", records, "--max-seq-length", "24"})
+          .code == 0);
+  const Flags flags = {"--steps", "3", "--micro-batch-size", "5", "--input", records};
+  const std::string one = setting.script("one", flags);
+  for (const std::string flag : {"--plan", "--validate-only"}) {
+    setting.launch(one + " : -n 1 sh " + setting.script("other", joined(flags, {flag})), 1);
+    CHECK(setting.code("one", 0) == 2);
+    CHECK(setting.code("other", 1) == 2);
+    const std::string error = setting.of_rank("one", 0, "error");
+    CHECK_MESSAGE(error.find(" " + flag + " is not given, in process 1 (host ") != std::string::npos, error);
+    CHECK_MESSAGE(error.find(" " + flag + " is given\n") != std::string::npos, error);
+  }
+  CHECK_FALSE(fs::exists(setting.directory / ".r.tfrecord.bertrand.idx"));
+}

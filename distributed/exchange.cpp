@@ -9,6 +9,7 @@
 
 #include "io/error.h"
 #include "io/signals.h"
+#include "tensor/backends.h"
 
 namespace bertrand::distributed {
 
@@ -75,6 +76,11 @@ void work_apart(Collective& collective, Backend& backend, const std::function<vo
   }
   if (interruption) std::rethrow_exception(interruption);
   if (all[1] > 0) fail(Failure::interrupted, "interrupted in another process: nothing was written");
+}
+
+void work_apart(Collective* processes, const std::function<void()>& work) {
+  if (processes) work_apart(*processes, *open_cpu({.threads = 1}), work);
+  else work();
 }
 
 std::string broadcast(Collective& collective, Backend& backend, const std::string& text, int root) {

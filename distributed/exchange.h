@@ -31,6 +31,9 @@ bool work_on_share(const Replica& self, std::int64_t items, std::int64_t part,
 /// the work of one is interrupted, that of all counts as interrupted, so that all end together. If another replica
 /// fails or dies, the work is asked to leave (io/signals.h), and what is thrown is the failure of that replica.
 void work_apart(Collective& collective, Backend& backend, const std::function<void()>& work);
+/// The same in processes that read what they train on: hosts may differ in how long that takes. Null: there is one
+/// process, which just works.
+void work_apart(Collective* processes, const std::function<void()>& work);
 
 /// Returns the text of rank `root` on all.
 std::string broadcast(Collective& collective, Backend& backend, const std::string& text, int root);

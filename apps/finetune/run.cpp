@@ -12,6 +12,7 @@
 #include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
 #include "bert/tasks/labels.h"
+#include "distributed/exchange.h"
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
@@ -239,7 +240,7 @@ training::TrainingResult run(Options& options, std::string* said_plan) {
   io::catch_stop_signals(io::OnStop::leave);  // until there is something to save
   std::optional<Job> job;
   const auto read = [&](distributed::Collective* processes) {
-    job.emplace(read_job(options));
+    distributed::work_apart(processes, [&] { job.emplace(read_job(options)); });
     if (!processes || processes->rank() == 0) {
       std::fputs(job->task->warnings().c_str(), stderr);
       io::say(job->task->remarks());

@@ -98,11 +98,11 @@ std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::fi
     for (auto i = static_cast<std::size_t>(processes->rank()); i < files.size();
          i += static_cast<std::size_t>(processes->size()))
       share.push_back(files[i]);
-    distributed::work_apart(*processes, *open_cpu({.threads = 1}),
-                            [&] { data::PretrainingRecords::make_indexes(share, reading); });
+    distributed::work_apart(processes, [&] { data::PretrainingRecords::make_indexes(share, reading); });
     if (reading.check == data::InputCheck::all) reading.check = data::InputCheck::index;
   }
-  auto records = std::make_unique<data::PretrainingRecords>(files, reading);
+  std::unique_ptr<data::PretrainingRecords> records;
+  distributed::work_apart(processes, [&] { records = std::make_unique<data::PretrainingRecords>(files, reading); });
   if (!records->not_kept().empty())
     distributed::warn(records->not_kept() + "; without an index the records are read through at every start");
   if (records->skipped() > 0)
@@ -118,28 +118,31 @@ std::shared_ptr<const data::CorpusView> open_corpus(const std::vector<std::files
                                                     const Source& source, const Options& options,
                                                     distributed::Collective* processes) {
   data::CorpusCheck check{.extent = check_of(options), .threads = threads_of(options)};
-  if (!processes) return std::make_shared<data::MappedCorpus>(directories, source.tokenizer, check);
-  check.process = processes->rank();
-  check.processes = processes->size();
+  if (processes) {
+    check.process = processes->rank();
+    check.processes = processes->size();
+  }
   std::shared_ptr<const data::CorpusView> corpus;
-  distributed::work_apart(*processes, *open_cpu({.threads = 1}),
+  distributed::work_apart(processes,
                           [&] { corpus = std::make_shared<data::MappedCorpus>(directories, source.tokenizer, check); });
   return corpus;
 }
 
-/// A process that is `alone` shows how far it is and ends at once when asked to; several end together, before their
-/// first step.
+/// A process that is alone shows how far it is.
 std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesystem::path>& files, const Source& source,
-                                                  const Options& options, bool alone) {
-  io::ByteProgress progress("reading text", io::check_files(files, {}), stderr, options.settings.quiet);
+                                                  const Options& options, distributed::Collective* processes) {
+  io::ByteProgress progress("reading text", io::check_files(files, {}), stderr, options.settings.quiet || processes);
   double done = 0;
-  const auto show = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); };
-  auto corpus = std::make_shared<data::HeldCorpus>(
-      data::read_corpus(files, source.tokenizer,
-                        {.threads = threads_of(options),
-                         .least_documents = options.words_alone ? 1U : 2U,
-                         .progress = alone ? show : std::function<void(std::size_t)>()}),
-      source.tokenizer.vocabulary().size());
+  std::shared_ptr<const data::HeldCorpus> corpus;
+  distributed::work_apart(processes, [&] {
+    corpus = std::make_shared<data::HeldCorpus>(
+        data::read_corpus(
+            files, source.tokenizer,
+            {.threads = threads_of(options),
+             .least_documents = options.words_alone ? 1U : 2U,
+             .progress = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); }}),
+        source.tokenizer.vocabulary().size());
+  });
   if (progress.shown()) progress.finish();
   for (const std::string& warning : corpus->warnings()) distributed::warn(warning);
   return corpus;
@@ -215,7 +218,7 @@ Input read_input(const std::vector<std::filesystem::path>& files, std::uint64_t 
   const InputKind kind = kind_of(files);
   if (kind == InputKind::text) {
     input.examples =
-        draw_examples(read_text(files, source, options, !processes), files.front().string(), source, options, seed);
+        draw_examples(read_text(files, source, options, processes), files.front().string(), source, options, seed);
   } else if (kind == InputKind::corpus) {  // its manifest holds the checksums of its files
     input.examples =
         draw_examples(open_corpus(files, source, options, processes), files.front().string(), source, options, seed);

@@ -202,6 +202,12 @@ TEST_CASE("an interruption of one replica that works apart ends all when the wor
   }
 }
 
+TEST_CASE("a process that has no others works by itself") {
+  bool done = false;
+  work_apart(nullptr, [&] { done = true; });
+  CHECK(done);
+}
+
 TEST_CASE("the work of a replica leaves when another one fails, and the failure of that is the one reported") {
   using Clock = std::chrono::steady_clock;
   ReplicaGroup group = group_of(2);

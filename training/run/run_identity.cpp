@@ -1,6 +1,7 @@
 #include "training/run/run_identity.h"
 
 #include "distributed/agreement.h"
+#include "distributed/exchange.h"
 #include "io/version.h"
 #include "tensor/backends.h"
 #include "training/run/devices.h"
@@ -10,10 +11,10 @@ namespace {
 
 /// Throws Error(Failure::usage) unless all processes have these conditions and files.
 void require_agreement(distributed::Collective& processes, const Conditions& conditions,
-                       const std::vector<std::filesystem::path>& files) {
+                       const std::vector<InputFile>& other_files) {
   distributed::Facts facts = conditions.settings;
   std::vector<InputFile> all = conditions.inputs;
-  for (const auto& file : files) all.push_back(InputFile::of(file));
+  all.insert(all.end(), other_files.begin(), other_files.end());
   for (std::size_t i = 0; i < all.size(); ++i)
     facts.emplace_back(fmt::format("input file {}", i + 1),
                        fmt::format("{} bytes with CRC-32C {:08x}", all[i].bytes, all[i].crc32c));
@@ -39,12 +40,17 @@ void agree_on_start(distributed::Collective& processes, const Settings& settings
 Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
   Conditions conditions{.settings = settings.decisive(), .inputs = {}, .command = settings.command};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
-  if (processes || settings.resume || !settings.is_rehearsal())
-    for (const auto& input : identity.inputs) {
-      const InputFile* known = std::get_if<InputFile>(&input);
-      conditions.inputs.push_back(known ? *known : InputFile::of(std::get<std::filesystem::path>(input)));
-    }
-  if (processes) require_agreement(*processes, conditions, identity.other_files);
+  std::vector<InputFile> other_files;
+  distributed::work_apart(processes, [&] {
+    if (processes || settings.resume || !settings.is_rehearsal())
+      for (const auto& input : identity.inputs) {
+        const InputFile* known = std::get_if<InputFile>(&input);
+        conditions.inputs.push_back(known ? *known : InputFile::of(std::get<std::filesystem::path>(input)));
+      }
+    if (processes)
+      for (const auto& file : identity.other_files) other_files.push_back(InputFile::of(file));
+  });
+  if (processes) require_agreement(*processes, conditions, other_files);
   return conditions;
 }
 

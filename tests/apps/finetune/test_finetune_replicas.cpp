@@ -48,6 +48,20 @@ struct FinetuneRuns {
     const int status = std::system((command + "' >" + log.string() + " 2>&1").c_str());
     REQUIRE_MESSAGE((status == 0) == predicted.empty(), read_text(log));
   }
+  /// The script of a prediction, run, by processes of which the first one reads for seconds and the others at once.
+  std::string script_of_unequal(const support::ProcessesSetting& processes, const Flags& more) const {
+    run("model-1", "model", training({"--epochs", "1"}));
+    support::write_text(directory / "rows.1.csv", support::animals(7));
+    std::string rows = support::animals(100'000);
+    while (rows.size() < 60'000'000) rows += rows;
+    support::write_text(directory / "rows.0.csv", rows);
+    std::string command = bertrand::paths::binary + "/finetune --threads 1";
+    for (const std::string& flag :
+         with_common("run", "model-1",
+                     support::with_defaults({"--predict", directory / "rows.$OMPI_COMM_WORLD_RANK.csv"}, more)))
+      command += " \"" + flag + "\"";
+    return processes.script_of("run", command);
+  }
   std::string file(const std::string& name) const { return read_text(directory / name); }
 };
 
@@ -111,16 +125,7 @@ TEST_CASE("a process that is interrupted while it reads ends the one that waits 
   }
   const FinetuneRuns runs;
   const support::ProcessesSetting processes;
-  runs.run("model-1", "model", runs.training({"--epochs", "1"}));
-  support::write_text(runs.directory / "rows.1.csv", support::animals(7));
-  std::string rows = support::animals(100'000);
-  while (rows.size() < 60'000'000) rows += rows;  // the first process reads for seconds
-  support::write_text(runs.directory / "rows.0.csv", rows);
-  std::string command = bertrand::paths::binary + "/finetune --threads 1";
-  for (const std::string& flag :
-       runs.with_common("run", "model-1", {"--predict", runs.directory / "rows.$OMPI_COMM_WORLD_RANK.csv"}))
-    command += " \"" + flag + "\"";
-  const std::string script = processes.script_of("run", command);
+  const std::string script = runs.script_of_unequal(processes, {});
   const auto running = std::async(std::launch::async, [&] { processes.launch(script, 2); });
   processes.wait_until(running, [&] { return std::filesystem::exists(runs.directory / "run/.lock"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the second process has read all
@@ -129,8 +134,32 @@ TEST_CASE("a process that is interrupted while it reads ends the one that waits 
   CHECK(processes.code("run", 0) == 75);
   CHECK(processes.of_rank("run", 0, "error").find("interrupted while reading a table") != std::string::npos);
   CHECK(processes.code("run", 1) == 75);
-  CHECK_MESSAGE(processes.of_rank("run", 1, "error").find(") was interrupted; hint: run") != std::string::npos,
-                processes.of_rank("run", 1, "error"));
+  CHECK(processes.of_rank("run", 1, "error") == "interrupted in another process: nothing was written\n");
+}
+
+TEST_CASE("a process that reads for longer than the timeout is waited for, and one that is killed meanwhile is not") {
+  if (const std::string why = support::ProcessesSetting::missing(); !why.empty()) {
+    MESSAGE("SKIPPED: " << why);
+    return;
+  }
+  const FinetuneRuns runs;
+  const support::ProcessesSetting processes;
+  const std::string script = runs.script_of_unequal(processes, {"--collective-timeout", "3"});
+  processes.launch(script, 2);
+  for (const int rank : {0, 1}) {  // when all have read, they see that their files differ
+    CHECK(processes.code("run", rank) == 2);
+    CHECK_MESSAGE(processes.of_rank("run", rank, "error").find("expected the same run in all") != std::string::npos,
+                  processes.of_rank("run", rank, "error"));
+  }
+  const auto running = std::async(std::launch::async, [&] { processes.launch(script, 2); });
+  processes.wait_until(running, [&] { return std::filesystem::exists(runs.directory / "run/.lock"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it has begun to read
+  processes.send("run", 1, SIGKILL);
+  running.wait();
+  CHECK(processes.code("run", 0) == 8);
+  CHECK_MESSAGE(processes.of_rank("run", 0, "error").find(") has died") != std::string::npos,
+                processes.of_rank("run", 0, "error"));
+  CHECK_FALSE(std::filesystem::exists(runs.directory / "run/.lock"));
 }
 
 TEST_CASE("SIGTERM to any one process while all predict ends all with 75 and --resume makes the files of one") {

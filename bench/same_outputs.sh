@@ -9,7 +9,7 @@
 # Inputs are real ones from ../shared/data if it is there, and small made-up ones. A line for each case, then a summary; exit
 # code 1 if any output differs. All files are compared byte by byte, but for these:
 #   metrics.jsonl          without examples_per_second, tokens_per_second, memory_bytes and seconds
-#   run_config.json        without command, version, device, started and the build's hash, in any order, and without what builds after a17e75a added:
+#   run_config.json        without command, version, device, started, ended and the build's hash, in any order, and without what builds after a17e75a added:
 #                          directory, and the flags in `added` below; they may lack that of a prediction without training
 #   resume.json            without these flags, evaluations_since_best and unlogged, and MANIFEST.json without its size and checksum and its own
 #   eval_report.tsv        not at all: a17e75a had none
@@ -83,7 +83,7 @@ make_inputs() {
 plain() {
   case ${1##*/} in
     metrics.jsonl) sed -E 's/,?"(examples_per_second|tokens_per_second|memory_bytes|seconds)":[^,}]*//g' "$1" ;;
-    run_config.json) sed -E '/^  "command": \[/,/^  \]/d; /^  "(version|device|directory|started)":/d; /^    "(build|'"$added"')":/d; s/,$//' "$1" | sort ;;
+    run_config.json) sed -E '/^  "command": \[/,/^  \]/d; /^  "(version|device|directory|started|ended)":/d; /^    "(build|'"$added"')":/d; s/,$//' "$1" | sort ;;
     resume.json) sed -E '/^  "unlogged": \{/,/^  \}/d; /^  "evaluations_since_best":/d; /^    "--('"$added"')":/d; s/,$//' "$1" ;;
     MANIFEST.json) sed '/"resume.json": {/,/}/d; /^ "crc32c":/d' "$1" ;;
     eval_results.json) sed -E 's/("global_step": [0-9]+)\.0/\1/' "$1" ;;

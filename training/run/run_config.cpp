@@ -9,10 +9,13 @@
 #include "io/host_name.h"
 #include "io/json.h"
 #include "io/version.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
 
 namespace {
+
+constexpr const char *kRecord = "run_config.json", *kEnded = "ended";
 
 /// A number if a number is written so, else text: a column may be called 1e2.
 io::Json json_value(const std::string& value) {
@@ -60,8 +63,26 @@ void write_run_config(io::Files& files, const RunConfig& config) {
   }
   for (const InputFile& input : config.conditions.inputs)
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}});
-  if (config.plan) json["parameters"] = config.plan->parameters;
-  io::replace_file(files, settings.output / "run_config.json", io::json_text(json, 2) + "\n");
+  if (config.plan) {
+    json["parameters"] = config.plan->parameters;
+    json[kEnded] = false;
+  }
+  io::replace_file(files, settings.output / kRecord, io::json_text(json, 2) + "\n");
+}
+
+void note_end(io::Files& files, const std::filesystem::path& directory) {
+  const std::filesystem::path record = directory / kRecord;
+  if (!is_own_run_config(record)) return;
+  io::Json json = io::read_json(record);
+  json[kEnded] = true;
+  io::replace_file(files, record, io::json_text(json, 2) + "\n");
+}
+
+bool is_cut_short(const std::filesystem::path& directory) {
+  const std::filesystem::path record = directory / kRecord;
+  if (!is_own_run_config(record)) return false;
+  const io::Json json = io::read_json(record);
+  return json.contains(kEnded) && json[kEnded] == false;
 }
 
 }  // namespace bertrand::training

@@ -14,6 +14,7 @@
 #include "io/file_arguments.h"
 #include "io/host_name.h"
 #include "io/temporary_name.h"
+#include "training/run/run_config.h"
 
 namespace bertrand::training {
 namespace {
@@ -186,21 +187,14 @@ void RunDirectory::remove_leftovers() {
   for (const fs::path& path : left) io::remove_unless_written(files_, path);
 }
 
-/// Whether a run was scored and did not come to its end, where it writes its results and a model that is not scored.
-bool RunDirectory::was_cut_short() const {
-  const fs::path metrics = path_ / "metrics.jsonl";
-  std::error_code absent;
-  return fs::is_regular_file(metrics, absent) && io::read_file(metrics).find("\"eval_") != std::string::npos &&
-         !fs::exists(path_ / "eval_results.json", absent);
-}
-
 void RunDirectory::refuse_results() const {
   if (fs::exists(path_ / kEndedFile))
     fail(Failure::usage,
          "{}: --resume: expected a checkpoint to go on from, got none, as the run ended with --save-model-only; hint: "
          "its model can begin another run: --model {} for finetune, --init for pretrain",
          path_.string(), path_.string());
-  if (was_cut_short()) return;
+  // One that was to become longer has results of its first end.
+  if (is_cut_short(path_) && !fs::exists(path_ / "eval_results.json")) return;
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();
     if (name != "model.safetensors" && !is_result(name, names_)) continue;

@@ -33,9 +33,9 @@ class RunDirectory {
   /// Removes what killed runs left half-written, on whichever host: while this process has the lock, nobody else writes
   /// here for a run. A page that another program is writing stays.
   void remove_leftovers();
-  /// Throws Error(Failure::usage) if a run came to something here: one that begins anew would replace it. A run that
-  /// was killed between its first evaluation and its first checkpoint came to nothing: begun anew, it makes the same
-  /// steps. One that ended and kept its model alone came to its end, but makes no further steps.
+  /// Throws Error(Failure::usage) if a run came to something here: one that begins anew would replace it. A run without
+  /// a checkpoint that did not come to its end came to nothing, though it may have published a model: begun anew, it
+  /// makes the same steps. One that ended and kept its model alone came to its end, but makes no further steps.
   void refuse_results() const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -49,7 +49,6 @@ class RunDirectory {
   void require_held() const;
   void make_directories(const std::filesystem::path& path);
   void find_earlier_run(ExistingRun existing);
-  bool was_cut_short() const;
   void let_go();
 
   std::filesystem::path path_;

@@ -195,6 +195,7 @@ void Trainer::finish() {
     for (const Metric& metric : state_.evaluation) results.metrics[metric.name] = metric.value;
     write_results(files_of(job_.directory), settings_.output, results);
   }
+  note_end(files_of(job_.directory), settings_.output);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   if (state_.steps_done < job_.plan.total_steps)
     log_.message(fmt::format("stopped early: {} without a better model (--patience)",

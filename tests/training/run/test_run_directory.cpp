@@ -180,23 +180,24 @@ TEST_CASE("a run that came to something without a checkpoint is not begun anew")
                          path.string() + " for finetune, --init for pretrain");
 }
 
-TEST_CASE("a run that was killed between its first evaluation and its first checkpoint can be begun anew") {
+TEST_CASE("a run without a checkpoint can be begun anew if its record says that it did not come to its end") {
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";
   fs::create_directory(path);
-  const auto refused = [&] { return refusal_to_begin_anew(path); };
-  write_text(path / "run_config.json", R"({"program": "finetune", "settings": {"save-model-only": true}})");
-  CHECK(refused() == "");  // killed before it came to anything
+  const auto refused = [&](const std::string& ended) {
+    write_text(path / "run_config.json", R"({"program": "finetune", "settings": {})" + ended + "}");
+    return !refusal_to_begin_anew(path).empty();
+  };
+  const std::string yes = R"(, "ended": true)", no = R"(, "ended": false)";
+  for (const std::string& ended : {std::string(), yes, no}) CHECK_FALSE(refused(ended));  // it came to nothing yet
   write_text(path / "model.safetensors", "x");
-  CHECK(refused() != "");
-  write_text(path / "metrics.jsonl", "{\"step\":2,\"loss\":1}\n");
-  CHECK(refused() != "");  // a final model that is not scored
-  write_text(path / "metrics.jsonl", "{\"step\":2,\"loss\":1}\n{\"step\":2,\"eval_loss\":1}\n");
-  CHECK(refused() == "");
+  CHECK(refused(""));  // an older version wrote it
+  CHECK(refused(yes));
+  CHECK_FALSE(refused(no));
   write_text(path / "eval_results.json", "{}");
-  CHECK(refused() != "");
-  fs::rename(path / "eval_results.json", path / "ended.json");  // killed between the two
-  CHECK(refused() != "");
+  CHECK(refused(no));  // it was to become longer
+  fs::rename(path / "eval_results.json", path / "ended.json");
+  CHECK(refused(no));  // killed between the two
 }
 
 TEST_CASE("a removal of a run that is interrupted anywhere can be begun again") {

@@ -37,7 +37,6 @@ Trainer::Trainer(const Job& job)
 
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const LoadMoments& moments) {
   if (job_.self.first()) {
-    if (settings_.resume) job_.directory->remove_leftovers();
     const auto resumed = settings_.resume ? saves_.newest_state(job_.plan.total_steps) : std::nullopt;
     if (resumed) {
       state_ = *resumed;
@@ -52,6 +51,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
       if (initialize) initialize(job_.parameters);
       if (moments) saves_.begin_with_moments(moments);
     }
+    if (settings_.resume) job_.directory->remove_leftovers();  // what is refused keeps them: one may be the only copy
     // A run that is overwritten makes room.
     if (!settings_.overwrite && state_.steps_done < job_.plan.total_steps) saves_.check_space();
     job_.directory->clear();

@@ -78,3 +78,14 @@ TEST_CASE("a run that keeps its model alone and is disturbed before it says that
   CHECK(fs::is_regular_file(ended));
   CHECK_FALSE(fs::exists(run.directory / "run/model.tmp-1"));
 }
+
+TEST_CASE("what a run left half-written stays if it does not go on: it may be the only copy") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  PointsRun::train(settings);
+  const fs::path left = run.directory / "run/model.tmp-1";
+  fs::rename(run.directory / "run/checkpoint-40", left);
+  settings.resume = true;
+  CHECK(support::refusal(Failure::usage, [&] { PointsRun::train(settings); }) != "");
+  CHECK(fs::exists(left / "model.safetensors"));
+}

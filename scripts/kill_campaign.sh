@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Kills `prepare corpus`, `pretrain`, `finetune` and `predict --output`, COUNT times, by SIGKILL: of ten eight at a random
-# moment, one inside a call with which a file is changed (a write that puts down half of its bytes, say), and in place of one
-# the disk is full or a call fails with EIO. Each time: nothing that has its own name is torn, no checkpoint that was saved is
-# lost, what ends because of the disk says so in one line and with code 5, and the same command then comes to the bits of one
-# that was not disturbed; a third of them are killed again while they go on. Half of the corpora are stopped by SIGTERM
-# first, so that there is something to go on with. Prints a table; what was wrong stays in the directory that it names.
+# Kills `prepare corpus`, `pretrain` (also with --save-model-only), `finetune` and `predict --output`, COUNT times, by SIGKILL: of
+# ten eight at a random moment, one inside a call with which a file is changed (a write that puts down half of its bytes, say),
+# and in place of one the disk is full or a call fails with EIO. Each time: nothing that has its own name is torn, no checkpoint
+# that was saved is lost, what ends because of the disk says so in one line and with code 5, and the same command then comes to
+# the bits of one that was not disturbed; a third of them are killed again while they go on. Half of the corpora are stopped by
+# SIGTERM first, so that there is something to go on with. Prints a table; what was wrong stays in the directory that it names.
 # usage: [JOBS=n] scripts/kill_campaign.sh SEED COUNT [BUILD_DIRECTORY]      JOBS: trials at a time, by default one a core
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '2,8s/^# //p' "$0" >&2; exit 2; }
@@ -37,8 +37,14 @@ declare -A command=(
   [finetune]="finetune --task custom --model $work/whole.pretrain --train $work/table.tsv --eval $work/table.tsv
     --predict $work/table.tsv --batch-size 8 --max-seq-length 16 --log-every 1 --steps 24 --save-every 4 --eval-every 5
     --keep 2 --threads 1"
+  [alone]="pretrain --config $work/config.json --vocab-file $work/vocab.txt --input $work/whole.corpus --batch-size 8
+    --max-seq-length 24 --log-every 1 --steps 6 --save-model-only --threads 1"
   [predict]="predict --model $work/whole.finetune --input $work/lines.txt --threads 1")
-programs=(corpus pretrain finetune predict)
+declare -A beside=(  # of a run that has ended, beside the files of every model
+  [pretrain]="$(echo checkpoint-{20,24}/{model,optimizer}.safetensors)"
+  [finetune]="$(echo checkpoint-{20,24}/{model,optimizer}.safetensors) predictions.tsv eval_results.json eval_results.txt"
+  [alone]="ended.json")
+programs=(corpus pretrain finetune alone predict)
 
 run_of() {  # PROGRAM OUTPUT [FLAG…]: in the background, its words in OUTPUT.log
   local words
@@ -46,6 +52,7 @@ run_of() {  # PROGRAM OUTPUT [FLAG…]: in the background, its words in OUTPUT.l
   "$bin/${words[0]}" "${words[@]:1}" --output "$2" "${@:3}" >"$2.log" 2>&1 &
   pid=$!
 }
+trains() { [[ $1 != corpus && $1 != predict ]]; }  # PROGRAM: one that goes on with --resume
 now() { now=${EPOCHREALTIME/./}; }  # microseconds
 pause() { read -rt "$1" <&"$clock"; }  # without a process
 comparable() { sed -E 's/"(examples_per_second|tokens_per_second|memory_bytes|seconds)": ?[^,}]*,?//g' "$1/metrics.jsonl"; }
@@ -60,8 +67,7 @@ difference() {  # PROGRAM OUTPUT
       cmp "$2" whole.predict 2>&1
       compgen -G "$2.tmp-*" ;;  # what killed ones left goes with the next one
     *)
-      for file in model.safetensors config.json vocab.txt tokenizer.json tokenizer_config.json \
-        checkpoint-{20,24}/{model,optimizer}.safetensors $([ "$1" = pretrain ] || echo predictions.tsv eval_results.json eval_results.txt); do
+      for file in model.safetensors config.json vocab.txt tokenizer.json tokenizer_config.json ${beside[$1]}; do
         cmp "$2/$file" "whole.$1/$file" 2>&1
       done
       [ "$(comparable "$2")" = "$(comparable "whole.$1")" ] || echo "metrics.jsonl differs"
@@ -99,7 +105,8 @@ expect_to_go_on() {  # PROGRAM OUTPUT
   expected="" newest=0
   case $1 in
     corpus) [ ! -e "$2.partial/progress.json" ] || expected="went on after" ;;
-    pretrain | finetune) newest_checkpoint "$2"; [ "$newest" = 0 ] || expected="resumed from $2/checkpoint-$newest\$" ;;
+    predict) ;;
+    *) newest_checkpoint "$2"; [ "$newest" = 0 ] || expected="resumed from $2/checkpoint-$newest\$" ;;
   esac
 }
 
@@ -116,7 +123,7 @@ check_ended_by_disk() {  # CODE
 # One run that is disturbed. False if it ended before.
 disturb() {  # PROGRAM OUTPUT KIND
   local code place whole=${length[$1]} fault=$3 flags=()
-  [[ $1 == pretrain || $1 == finetune ]] && flags=(--resume)
+  trains "$1" && flags=(--resume)
   [ "$3" = moment ] || at=$(((RANDOM << 15 | RANDOM) % ${calls[$1]} + 1))
   case $3 in
     moment)
@@ -142,7 +149,7 @@ disturb() {  # PROGRAM OUTPUT KIND
 
 finish() {
   local flags=() found
-  [[ $program == pretrain || $program == finetune ]] && flags=(--resume)
+  trains "$program" && flags=(--resume)
   expect_to_go_on "$program" "$run"
   if [ "$program" != corpus ] || [ ! -e "$run" ]; then
     run_of "$program" "$run" "${flags[@]}"
@@ -165,7 +172,7 @@ pick_kind() {
 
 trial() {
   local found
-  program=${programs[RANDOM % 4]} run=$job.$program at=0 bad=0
+  program=${programs[RANDOM % ${#programs[@]}]} run=$job.$program at=0 bad=0
   pick_kind
   rm -rf "$run" "$run".*
   [ "$program" = predict ] && [ $((RANDOM % 2)) = 0 ] && cp old "$run"
@@ -190,7 +197,7 @@ trial() {
       second=$kind
       found=$(torn "$program" "$run")
       [ -z "$found" ] || wrong "torn: $found"
-      [[ $program == corpus || $program == predict ]] || newest_checkpoint "$run"
+      trains "$program" && newest_checkpoint "$run"
       [ "$newest" -ge "$before" ] || wrong "checkpoint-$before is lost, the newest is $newest"
     fi
   fi
@@ -235,9 +242,10 @@ cat done.* | awk -v seed="$seed" -v seconds=$(((now - begin) / 1000000)) -v late
   { n[$1, $2]++; total++; torn += $4 }
   END {
     print "| seed " seed "; " seconds " s | at a random moment | inside a call | EIO | disk full |\n|---|---|---|---|---|"
-    split("corpus pretrain finetune predict", programs); split("moment call eio full", kinds)
-    for (p = 1; p <= 4; ++p) {
-      line = "| `" (p == 1 ? "prepare corpus" : programs[p]) "` |"
+    named["corpus"] = "prepare corpus"; named["alone"] = "pretrain --save-model-only"
+    count = split("corpus pretrain finetune alone predict", programs); split("moment call eio full", kinds)
+    for (p = 1; p <= count; ++p) {
+      line = "| `" (programs[p] in named ? named[programs[p]] : programs[p]) "` |"
       for (k = 1; k <= 4; ++k) line = line " " n[programs[p], kinds[k]] + 0 " |"
       print line
     }

@@ -135,7 +135,9 @@ void check_resumable(const std::filesystem::path& output, const Conditions& cond
   try {
     read_state(file, conditions);
   } catch (const Error& error) {  // as of a file that is not there
-    if (error.failure() == Failure::usage) throw;
+    const bool tells = error.failure() == Failure::usage;
+    // Another setting in a damaged checkpoint is the damage.
+    if (tells && (checkpoints.empty() || verify_checkpoint(checkpoints.front().directory).empty())) throw;
   }
 }
 

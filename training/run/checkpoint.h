@@ -42,7 +42,7 @@ Restored restore_checkpoint(const std::filesystem::path& directory, const Traini
 
 /// Throws Error(Failure::usage) as read_state() does, before anything is planned or loaded, if the newest checkpoint in
 /// `output`, or without any the state that the run ended in, is of other settings or input files. One that cannot be
-/// read is left to read_state().
+/// read or is damaged is left to whoever looks for the newest that verifies.
 void check_resumable(const std::filesystem::path& output, const Conditions& conditions);
 
 /// For a run that is resumed: its newest checkpoint that verifies, which has the model's shape and vocabulary too, with

@@ -4,6 +4,7 @@
 #include "io/error.h"
 #include "support/points.h"
 #include "support/refusal.h"
+#include "training/run/run_files.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
@@ -88,4 +89,19 @@ TEST_CASE("what a run left half-written stays if it does not go on: it may be th
   settings.resume = true;
   CHECK(support::refusal(Failure::usage, [&] { PointsRun::train(settings); }) != "");
   CHECK(fs::exists(left / "model.safetensors"));
+}
+
+TEST_CASE("a checkpoint whose damage looks like another setting gives way to the one before") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.save_every = 10;
+  PointsRun::train(settings);
+  const std::string model = run.file("run/model.safetensors"), seed = R"("--seed": "42")";
+  const fs::path damaged = run.directory / "run/checkpoint-40" / kStateFile;
+  std::string state = support::read_text(damaged);
+  REQUIRE(state.find(seed) != std::string::npos);
+  support::write_text(damaged, state.replace(state.find(seed), seed.size(), R"("--seed": "43")"));
+  settings.resume = true;
+  PointsRun::train(settings);
+  CHECK(run.file("run/model.safetensors") == model);
 }

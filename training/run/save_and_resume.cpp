@@ -120,6 +120,7 @@ void SaveAndResume::write_checkpoint(RunState& state) {
 void SaveAndResume::publish_result(RunState& state) {
   if (state.best.score) published_.mend(state.best, last_checkpoint() + " holds the last one");
   else published_.publish(state.best);
+  store_.remove_old(static_cast<int>(parts_.settings.keep));  // a run that was killed before that left one too many
 }
 
 void SaveAndResume::replace_checkpoints(RunState& state) {

@@ -44,7 +44,8 @@ class SaveAndResume {
   void save(RunState& state, const std::function<void()>& saved);
   /// Puts the parameters into the run's directory as the best model, or as the final one if nothing is scored.
   void publish(BestModel& best) { published_.publish(best); }
-  /// Sees to it that the run's directory holds the result: the final model, or the best one.
+  /// Sees to it that the run's directory holds the result, the final model or the best one, and no more checkpoints
+  /// than --keep says.
   void publish_result(RunState& state);
 
   /// Keeps the state in place of all checkpoints: the run's directory holds the result, and no step goes on from here.

@@ -105,3 +105,15 @@ TEST_CASE("a checkpoint whose damage looks like another setting gives way to the
   PointsRun::train(settings);
   CHECK(run.file("run/model.safetensors") == model);
 }
+
+TEST_CASE("a run that is resumed at its end keeps as many checkpoints as it is told") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.save_every = 10;
+  PointsRun::train(settings);
+  settings.resume = true;
+  settings.keep = 2;  // as if it had been killed before it removed the third one
+  PointsRun::train(settings);
+  CHECK_FALSE(fs::exists(run.directory / "run/checkpoint-20"));
+  for (const char* const kept : {"run/checkpoint-30", "run/checkpoint-40"}) CHECK(fs::exists(run.directory / kept));
+}

@@ -39,6 +39,7 @@ class RunDirectory {
   void refuse_results() const;
 
   const std::filesystem::path& path() const { return path_; }
+  const ProgramFiles& names() const { return names_; }
   /// What a run writes into its directory with: no file is created, renamed or removed there if the name no longer
   /// leads to the directory that was claimed. Somebody moved or removed it then, and another run may have begun under
   /// its name: Error(Failure::usage).

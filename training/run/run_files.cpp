@@ -31,7 +31,8 @@ bool is_published(std::string_view name, const ProgramFiles& files) {
 }
 
 bool is_result(std::string_view name, const ProgramFiles& files) {
-  return contains(kResults, name) || contains(files.results, name) || contains(files.kept, name);
+  return contains(kResults, name) || contains(files.evaluation, name) || contains(files.results, name) ||
+         contains(files.kept, name);
 }
 
 bool is_account(std::string_view name, const ProgramFiles& files) {

@@ -32,10 +32,11 @@ void discard_checkpoint(io::Files& files, const std::filesystem::path& checkpoin
 /// The names that a program gives to what it writes into the directory of a run, beside those of the trainer itself.
 /// Programs that may overwrite each other's runs have the same.
 struct ProgramFiles {
-  std::vector<std::string_view> model;    ///< what Objective::save() writes beside model.safetensors
-  std::vector<std::string_view> results;  ///< what the model came to: figures and predictions
-  std::vector<std::string_view> pages;    ///< for people, made from the other files
-  std::vector<std::string_view> kept;     ///< results that are not whole: --resume goes on with them
+  std::vector<std::string_view> model;       ///< what Objective::save() writes beside model.safetensors
+  std::vector<std::string_view> evaluation;  ///< what Objective::write_evaluation() writes
+  std::vector<std::string_view> results;     ///< what else the model came to: predictions
+  std::vector<std::string_view> pages;       ///< for people, made from the other files
+  std::vector<std::string_view> kept;        ///< results that are not whole: --resume goes on with them
 };
 /// Whether a run writes a file of this name as a part of its model.
 bool is_published(std::string_view name, const ProgramFiles& files);

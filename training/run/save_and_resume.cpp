@@ -6,14 +6,14 @@
 #include "distributed/exchange.h"
 #include "io/error.h"
 #include "io/say.h"
-#include "training/run/run_files.h"
 
 namespace bertrand::training {
 
 SaveAndResume::SaveAndResume(const Parts& parts)
     : parts_(parts),
       store_(parts.settings.output, parts.files),
-      published_(parts.settings.output, parts.training.objective, parts.training.parameters, parts.files) {}
+      published_(parts.settings.output, parts.training.objective, parts.training.parameters, parts.files,
+                 parts.names.evaluation) {}
 
 std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   const std::string output = parts_.settings.output.string();

@@ -7,6 +7,7 @@
 #include "training/run/checkpoint.h"
 #include "training/run/checkpoint_store.h"
 #include "training/run/published_model.h"
+#include "training/run/run_files.h"
 #include "training/run/run_log.h"
 #include "training/run/run_state.h"
 #include "training/run/settings.h"
@@ -22,6 +23,7 @@ class SaveAndResume {
     const distributed::Replica& self;
     RunLog& log;
     io::Files& files;  ///< of the run's directory
+    ProgramFiles names = {};
   };
   explicit SaveAndResume(const Parts& parts);
 

@@ -33,7 +33,8 @@ Trainer::Trainer(const Job& job)
               {job.objective, job.parameters, optimizer_},
               job.self,
               log_,
-              files_of(job.directory)}) {}
+              files_of(job.directory),
+              job.directory ? job.directory->names() : ProgramFiles{}}) {}
 
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const LoadMoments& moments) {
   if (job_.self.first()) {

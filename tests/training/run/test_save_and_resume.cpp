@@ -174,6 +174,24 @@ TEST_CASE(
   for (const double weight : ops::to_host<double>(first.parameters.values())) CHECK(weight == 0.5);
 }
 
+TEST_CASE("where a best model is published again what was written about an evaluation goes, and nothing else") {
+  Saving first(0);
+  first.state = {.steps_done = 1, .best = {.score = 0.5, .step = 1, .crc32c = 4711}};
+  first.saves().save(first.state, [] {});
+  for (const char* const name : {"eval_rows.jsonl", "predictions.tsv"})
+    support::write_text(first.directory / name, "of a later model");
+  const ProgramFiles names = {.evaluation = {"eval_rows.jsonl"}, .results = {"predictions.tsv"}};
+  SaveAndResume saves(
+      {first.settings, first.conditions, first.training(), first.self, first.log, io::Files::system(), names});
+  std::optional<RunState> found = saves.newest_state(10);
+  REQUIRE(found);
+  CHECK_FALSE(fs::exists(first.directory / "eval_rows.jsonl"));
+  CHECK(fs::exists(first.directory / "predictions.tsv"));
+  support::write_text(first.directory / "eval_rows.jsonl", "of the best model");
+  saves.publish_result(*found);
+  CHECK(fs::exists(first.directory / "eval_rows.jsonl"));
+}
+
 TEST_CASE("a run whose best model was taken away meanwhile publishes it again at the end, or says that it cannot") {
   Saving first(0);
   first.settings.keep = 2;

@@ -38,15 +38,17 @@ void check_size(const text::Vocabulary& vocabulary, const fs::path& file, Dim ro
              vocabulary.size(), rows);
 }
 
+/// Two files of a directory, of which somebody may have changed one.
 void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const text::Vocabulary& expected,
                 const fs::path& expected_file) {
+  constexpr const char* kHint = "the one that is wrong can be left out";
   for (std::int32_t id = 0; id < std::min(vocabulary.size(), expected.size()); ++id)
     if (vocabulary.token(id) != expected.token(id))
-      fail(Failure::model, "{}:{}: vocabulary: expected \"{}\" as in {}, got \"{}\"", file.string(), id + 1,
-           expected.token(id), expected_file.string(), vocabulary.token(id));
+      fail(Failure::model, "{}:{}: vocabulary: expected \"{}\" as in {}, got \"{}\"; hint: {}", file.string(), id + 1,
+           expected.token(id), expected_file.string(), vocabulary.token(id), kHint);
   if (vocabulary.size() != expected.size())
-    fail(Failure::model, "{}: vocabulary: expected {} tokens as in {}, got {}", file.string(), expected.size(),
-         expected_file.string(), vocabulary.size());
+    fail(Failure::model, "{}: vocabulary: expected {} tokens as in {}, got {}; hint: {}", file.string(),
+         expected.size(), expected_file.string(), vocabulary.size(), kHint);
 }
 
 /// Beside a vocab.txt, a tokenizer.json of a kind that cannot be read is no reason to refuse the model.

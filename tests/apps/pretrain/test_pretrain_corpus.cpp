@@ -82,6 +82,7 @@ TEST_CASE("a corpus for a model with added tokens is refused with the numbers th
   std::string vocabulary = setting.file("first/vocab.txt");
   vocabulary.resize(vocabulary.rfind('\n', vocabulary.size() - 2) + 1);  // its last row is the token that is added
   support::write_text(setting.directory / "first/vocab.txt", vocabulary);
+  std::filesystem::remove(setting.directory / "first/tokenizer.json");  // which has the row before
   support::write_text(setting.directory / "vocab.txt", vocabulary);
   prepare(setting, "text.txt", "corpus");
   const auto outcome = run_program(

@@ -197,12 +197,13 @@ TEST_CASE("vocabularies of one directory that disagree are refused, and both are
   other.replace(other.find("green"), 5, "white");
   model.write_tokenizer_json(other, false);
   CHECK(model.refusal() == model.name("vocab.txt") + ":7: vocabulary: expected \"white\" as in " +
-                               model.name("tokenizer.json") + ", got \"green\"");
+                               model.name("tokenizer.json") +
+                               ", got \"green\"; hint: the one that is wrong can be left out");
   model.write_tokenizer_json("[pad]" + lines.substr(5), false);
   CHECK(model.refusal().starts_with(model.name("vocab.txt") + ":1: vocabulary: expected \"[pad]\" as in "));
   model.write_tokenizer_json(words(16), false);
   CHECK(model.refusal() == model.name("vocab.txt") + ": vocabulary: expected 16 tokens as in " +
-                               model.name("tokenizer.json") + ", got 15");
+                               model.name("tokenizer.json") + ", got 15; hint: the one that is wrong can be left out");
   model.write_tokenizer_json(lines, false);
   CHECK(model.refusal() == "");
 }

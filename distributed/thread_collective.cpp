@@ -67,7 +67,7 @@ std::exception_ptr ThreadMeeting::depart() {
 
 void ThreadMeeting::abort(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (aborted_.empty()) aborted_ = reason;
+  if (aborted_.empty()) aborted_ = reason.empty() ? "a replica was stopped" : reason;
   changed_.notify_all();
 }
 

@@ -270,7 +270,7 @@ std::string with_source(const std::string& what, const Sources& sources) {
 int report(const std::string& what, Failure failure) {
   std::fflush(stdout);
   const bool asked_for = failure == Failure::interrupted;  // which is no error, and all processes stop together
-  if (what.empty()) return static_cast<int>(failure);      // another process says it
+  if (asked_for && what.empty()) return static_cast<int>(failure);  // another process says it
   std::fputs(((asked_for ? "" : "error: " + name_of_process(failure)) + io::one_line(what) + "\n").c_str(), stderr);
   return static_cast<int>(failure);
 }

@@ -325,7 +325,9 @@ void agree_on_kinds(const Options& options, distributed::Collective& processes) 
 Job read_job(Options& options, distributed::Collective* processes) {
   if (processes) agree_on_kinds(options, *processes);
   Source source = source_of(options);
-  if (source.config.type_vocab_size < 2 && !options.words_alone)
+  const auto has_records = [](const auto& files) { return !files.empty() && kind_of(files) == InputKind::records; };
+  const bool has_pairs = !options.words_alone || has_records(options.inputs) || has_records(options.evaluation_inputs);
+  if (source.config.type_vocab_size < 2 && has_pairs)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};

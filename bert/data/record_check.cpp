@@ -31,7 +31,7 @@ RecordCheck::Noted RecordCheck::check(const std::vector<Record>& piece, const Pr
 }
 
 void RecordCheck::add(std::string record, std::string place, std::uint64_t offset) {
-  piece_bytes_ += record.size();
+  piece_bytes_ += sizeof(Record) + record.size() + place.size();
   piece_.push_back({.bytes = std::move(record), .place = std::move(place), .offset = offset});
   if (piece_bytes_ < kPieceBytes) return;
   hand_over();

@@ -8,7 +8,7 @@
 namespace bertrand::data {
 
 /// Parses each record that it is given, on threads of its own, a piece of some at a time. What it notes of them is in
-/// their order, whatever thread was first.
+/// their order, whatever thread was first. (io::in_order() fetches its items; these come from a reader, one by one.)
 class RecordCheck {
  public:
   /// `options` are referred to. `threads` is 1 or more.

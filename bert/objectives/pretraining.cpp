@@ -55,7 +55,7 @@ std::vector<nn::Part> PretrainingObjective::parts() {
   std::vector<nn::Part> parts = BertObjective::parts();
   if (!inputs_.words_alone) return parts;
   std::ranges::find(parts, "pooler", &nn::Part::name)->is_idle = true;
-  parts.push_back({.name = "next-sentence", .prefix = "cls.seq_relationship.", .is_idle = true});
+  parts.push_back({.name = "nsp", .prefix = "cls.seq_relationship.", .is_idle = true});
   return parts;
 }
 

@@ -37,7 +37,6 @@ void PublishedModel::mend(BestModel& best, const std::string& hint) {
   if (!is_in_checkpoint(best)) fail(Failure::model, "{}; hint: {}", found, hint);
   io::warn("{}; taken from {}", found, checkpoint(best).filename().string());
   objective_.load(checkpoint(best), parameters_);
-  for (const std::string_view name : evaluation_) files_.remove_all(output_ / name);
   publish(best);
 }
 

@@ -2,9 +2,6 @@
 #pragma once
 #include <filesystem>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "io/files.h"
 #include "nn/parameter_set.h"
@@ -17,12 +14,8 @@ namespace bertrand::training {
 class PublishedModel {
  public:
   PublishedModel(const std::filesystem::path& output, const Objective& objective, nn::ParameterSet& parameters,
-                 io::Files& files, std::vector<std::string_view> evaluation)
-      : output_(output),
-        objective_(objective),
-        parameters_(parameters),
-        files_(files),
-        evaluation_(std::move(evaluation)) {}
+                 io::Files& files)
+      : output_(output), objective_(objective), parameters_(parameters), files_(files) {}
 
   /// Puts the parameters there as they are, and notes in `best` which file it is. Throws Error.
   void publish(BestModel& best);
@@ -30,9 +23,8 @@ class PublishedModel {
   std::string fault(const BestModel& best) const;
   /// Whether the checkpoint of that step is there and verifies.
   bool is_in_checkpoint(const BestModel& best) const;
-  /// If something is wrong, publishes `best` again from its checkpoint, whose weights the parameters then have. What
-  /// was written about an evaluation goes: it may be that of a later model, which the run no longer knows of. Throws
-  /// Error(Failure::model), with `hint`, if there is no such checkpoint.
+  /// If something is wrong, publishes `best` again from its checkpoint, whose weights the parameters then have.
+  /// Throws Error(Failure::model), with `hint`, if there is no such checkpoint.
   void mend(BestModel& best, const std::string& hint);
 
  private:
@@ -42,7 +34,6 @@ class PublishedModel {
   const Objective& objective_;
   nn::ParameterSet& parameters_;
   io::Files& files_;
-  const std::vector<std::string_view> evaluation_;  // names of what was written beside it about its evaluation
 };
 
 }  // namespace bertrand::training

@@ -152,7 +152,7 @@ void RunDirectory::find_earlier_run(ExistingRun existing) {
   if (existing == ExistingRun::refuse)
     fail(Failure::usage, "{}: expected no run there, got {}; hint: {}--overwrite removes it", path_.string(),
          found.front().filename().string(),
-         std::ranges::any_of(found, [&](const fs::path& path) { return goes_on(path, names_); })
+         is_cut_short(path_) || std::ranges::any_of(found, [&](const fs::path& path) { return goes_on(path, names_); })
              ? "--resume goes on with it, "
              : "");
   if (existing != ExistingRun::overwrite) return;

@@ -12,8 +12,7 @@ namespace bertrand::training {
 SaveAndResume::SaveAndResume(const Parts& parts)
     : parts_(parts),
       store_(parts.settings.output, parts.files),
-      published_(parts.settings.output, parts.training.objective, parts.training.parameters, parts.files,
-                 parts.names.evaluation) {}
+      published_(parts.settings.output, parts.training.objective, parts.training.parameters, parts.files) {}
 
 std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   const std::string output = parts_.settings.output.string();
@@ -26,6 +25,9 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   auto [state, changes] = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
   if (const std::string fault = published_.fault(state.best); !fault.empty()) {
     if (published_.is_in_checkpoint(state.best)) {
+      // What was written about an evaluation may be that of a later model, which the run no longer knows of.
+      if (state.steps_done < total_steps || state.evaluation_due)
+        for (const std::string_view name : parts_.evaluation) parts_.files.remove_all(parts_.settings.output / name);
       // Now, because that checkpoint may be removed before the run ends.
       published_.mend(state.best, "");
       const BestModel mended = state.best;  // its file may have another checksum than the one that was lost

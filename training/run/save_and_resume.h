@@ -22,8 +22,8 @@ class SaveAndResume {
     Training training;  ///< what a checkpoint holds
     const distributed::Replica& self;
     RunLog& log;
-    io::Files& files;  ///< of the run's directory
-    ProgramFiles names = {};
+    io::Files& files;                               ///< of the run's directory
+    std::vector<std::string_view> evaluation = {};  ///< names of what is written there about one
   };
   explicit SaveAndResume(const Parts& parts);
 

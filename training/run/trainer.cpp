@@ -34,7 +34,7 @@ Trainer::Trainer(const Job& job)
               job.self,
               log_,
               files_of(job.directory),
-              job.directory ? job.directory->names() : ProgramFiles{}}) {}
+              job.directory ? job.directory->names().evaluation : std::vector<std::string_view>()}) {}
 
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const LoadMoments& moments) {
   if (job_.self.first()) {

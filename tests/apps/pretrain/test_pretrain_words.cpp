@@ -42,7 +42,7 @@ TEST_CASE("masked words alone are learnt, and nothing is said of next sentences"
       setting.run("run", {"--epochs", "6", "--no-next-sentence", "--eval-input", setting.directory / "held_out.txt"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.error.empty());
-  CHECK(outcome.out.find("  frozen      pooler, next-sentence: ") != std::string::npos);
+  CHECK(outcome.out.find("  frozen      pooler, nsp: ") != std::string::npos);
   std::vector<nlohmann::json> steps, evaluations;
   for (const auto& line : setting.metrics("run")) (line.contains("loss") ? steps : evaluations).push_back(line);
   CHECK(steps.back().at("loss") < steps.front().at("loss").get<double>() - 0.1);
@@ -204,4 +204,10 @@ TEST_CASE("a model with one kind of token takes masked words alone") {
   CHECK(setting.run("both", {"--steps", "1"}).code == 4);
   const Outcome outcome = setting.run("words", {"--steps", "1", "--no-next-sentence"});
   CHECK_MESSAGE(outcome.code == 0, outcome.error);
+  const fs::path records = setting.directory / "a.tfrecord";  // whose pairs have two kinds
+  REQUIRE(
+      support::run_program("prepare", {"records", "--vocab-file", setting.directory / "vocab.txt", "--input",
+                                       setting.directory / "text.txt", "--output", records, "--max-seq-length", "24"})
+          .code == 0);
+  CHECK(setting.run("pairs", {"--steps", "1", "--no-next-sentence", "--input", records}).code == 4);
 }

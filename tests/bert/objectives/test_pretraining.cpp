@@ -335,7 +335,7 @@ TEST_CASE("where words are learnt alone the pooler and the head of next sentence
       CHECK(kept == std::set<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight",
                                           "cls.seq_relationship.bias", "cls.seq_relationship.weight"});
       const std::string frozen =
-          fmt::format("  frozen      pooler, next-sentence: {} parameters are trained\n", parameters.trainable());
+          fmt::format("  frozen      pooler, nsp: {} parameters are trained\n", parameters.trainable());
       CHECK(nn::PartRates(objective.largest(self, 2)->parts(), {}).text(objective.model()) == frozen);
     }
 }

@@ -110,6 +110,11 @@ TEST_CASE("--resume is named only where there is something that it goes on with"
               .ends_with(fmt::format("expected no run there, got {}; hint: {}--overwrite removes it", file,
                                      goes_on ? "--resume goes on with it, " : "")));
   }
+  const support::TemporaryDirectory before_its_first_checkpoint;
+  write_text(before_its_first_checkpoint / "run_config.json",
+             R"({"program": "finetune", "settings": {}, "ended": false})");
+  CHECK(refusal(before_its_first_checkpoint / "", ExistingRun::refuse)
+            .ends_with("hint: --resume goes on with it, --overwrite removes it"));
 }
 
 TEST_CASE("only what a run wrote is removed with it, and never what the next one reads") {

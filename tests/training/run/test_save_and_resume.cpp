@@ -180,9 +180,16 @@ TEST_CASE("where a best model is published again what was written about an evalu
   first.saves().save(first.state, [] {});
   for (const char* const name : {"eval_rows.jsonl", "predictions.tsv"})
     support::write_text(first.directory / name, "of a later model");
-  const ProgramFiles names = {.evaluation = {"eval_rows.jsonl"}, .results = {"predictions.tsv"}};
-  SaveAndResume saves(
-      {first.settings, first.conditions, first.training(), first.self, first.log, io::Files::system(), names});
+  SaveAndResume saves({first.settings,
+                       first.conditions,
+                       first.training(),
+                       first.self,
+                       first.log,
+                       io::Files::system(),
+                       {"eval_rows.jsonl"}});
+  REQUIRE(saves.newest_state(1));  // the run is over: there is no later model
+  CHECK(fs::exists(first.directory / "eval_rows.jsonl"));
+  support::write_text(first.directory / "model.safetensors", "other weights");
   std::optional<RunState> found = saves.newest_state(10);
   REQUIRE(found);
   CHECK_FALSE(fs::exists(first.directory / "eval_rows.jsonl"));

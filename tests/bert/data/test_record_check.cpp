@@ -57,6 +57,16 @@ TEST_CASE("what is noted of records has their order and does not depend on how m
   }
 }
 
+TEST_CASE("of records without bytes few are held before the first is refused") {
+  RecordCheck check(kOptions, 1);
+  int added = 0;
+  const std::string message = support::refusal(Failure::input, [&] {
+    for (; added < 100'000; ++added) check.add("", std::to_string(added), 0);
+  });
+  CHECK(message.starts_with("0: "));
+  CHECK(added < 20'000);
+}
+
 TEST_CASE("of several wrong records the first is named, whatever thread is the first to meet one") {
   const support::TemporaryDirectory directory;
   std::string framed;

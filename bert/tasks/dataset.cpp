@@ -130,7 +130,7 @@ float number_of(const std::string& text, const Place& place) {
 [[noreturn]] void refuse_lost_row(const Task& task, const Table& table, const std::string& label) {
   fail(Failure::input, "{}:1: header: expected the names of columns, got the label {}; hint: {}", table.file,
        io::shown(label),
-       task.layouts.empty() ? "--no-header: the first row is data"
+       task.layouts.empty() ? "--no-header if the first row is data, else --text-column and --label-column with names"
                             : "--task custom --no-header reads a table that has none");
 }
 
@@ -142,15 +142,20 @@ void check_header(const Task& task, const Table& table, const Layout& layout, co
     refuse_lost_row(task, table, *label);
 }
 
-/// What the header of a custom table has for the label, if that is a label should an example have it too. "" if it is a
-/// name: the user has named the column, or pandas has, which gives columns their numbers.
+/// Whether the header of a custom table is one beyond doubt: a column was found by a name there. pandas gives columns
+/// their numbers for names.
+bool has_names(const Task& task, const Table& table, const Layout& layout) {
+  const std::size_t text = place(layout.text, table.width), label = place(*layout.label, table.width);
+  const std::string& name = table.columns[text];
+  return name == task.columns.text || name == std::to_string(text) || is_usual_text(name) ||
+         task.columns.label != std::to_string(label);
+}
+
+/// What the header of a custom table has for the label, if that is a label should an example have it too. "" if the
+/// header has a name by which a column was found.
 std::string doubtful_header(const Task& task, const Table& table, const Layout& layout) {
-  const std::string& flag = task.columns.label;
-  const bool is_number = !flag.empty() && flag.find_first_not_of("0123456789") == std::string::npos;
   const bool has_header = !table.columns.empty() && table.rows.front().columns.empty();  // JSON has names
-  if (!layout.label || !is_number || !has_header) return "";
-  const std::size_t text = place(layout.text, table.width);
-  if (table.columns[text] == std::to_string(text)) return "";
+  if (!layout.label || !has_header || task.columns.label.empty() || has_names(task, table, layout)) return "";
   const std::string label(trimmed_cell(table.columns[place(*layout.label, table.width)]));
   if (task.kind == Kind::regression && finite_number(label)) refuse_lost_row(task, table, label);
   return label;

@@ -305,6 +305,10 @@ Task custom_task(const CustomOptions& options) {
   return task;
 }
 
+bool is_usual_text(std::string_view column) {
+  return std::ranges::find(kUsualTexts, io::ascii_lower(std::string(column))) != kUsualTexts.end();
+}
+
 Layout find_layout(const Task& task, const Table& table, bool needs_label) {
   if (table.rows.empty() && !table.skipped.empty()) fail(Failure::input, "{}", table.skipped.front().message);
   if (table.rows.empty()) fail(Failure::input, "{}:1: rows: expected at least one example, got none", table.file);

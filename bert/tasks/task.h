@@ -80,6 +80,9 @@ struct CustomOptions {
 /// Throws Failure::usage if nothing separates labels.
 Task custom_task(const CustomOptions& options);
 
+/// Whether a column of this name, in capitals or not, is taken for a text.
+bool is_usual_text(std::string_view column);
+
 /// Where `table`'s fields stand for this task, as numbers from 0. Tables of a named task are read without a header.
 /// Throws Failure::input naming the file if no layout fits or a column is missing or there twice, and Failure::usage if
 /// one is both text and label, or both texts; a missing label column is an error only if `needs_label`.

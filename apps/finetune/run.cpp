@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <ctime>
 #include <optional>
+#include <utility>
 
 #include "apps/finetune/job.h"
 #include "bert/directory/config_file.h"
@@ -188,9 +190,13 @@ void apply(const Job& job, const training::RunReplica& replica) {
                               {.dtype = settings.precision, .initialize = false, .gradients = false});
   if (self.first()) bert::load_weights(job.options.model, parameters);
   self.collective().broadcast(parameters.values(), 0);
+  const std::time_t started = std::time(nullptr);
+  bool has_room = false;
   const auto make_room = [&] {  // now that there is something to put in its place
+    if (std::exchange(has_room, true)) return;
     replica.directory->clear();
-    training::write_run_config(files_of(replica.directory), {kProgram, settings, nullptr, replica.conditions, self});
+    training::write_run_config(files_of(replica.directory),
+                               {kProgram, settings, nullptr, replica.conditions, self, started});
   };
   if (self.first() && job.options.evaluates() && !settings.quiet)
     io::say(fmt::format("evaluating {}\n", evaluated_text(job)));

@@ -38,7 +38,7 @@ void write_run_config(io::Files& files, const RunConfig& config) {
                 {"version", version()},
                 {"command", settings.command},
                 {"directory", std::filesystem::current_path().string()},
-                {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
+                {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(config.started))},
                 {"machine",
                  {{"host", io::host_name()},
                   {"processor", io::processor_name()},

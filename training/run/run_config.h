@@ -1,5 +1,6 @@
 // run_config.json: what a run was begun with and whether its training has ended, for people and for programs.
 #pragma once
+#include <ctime>
 #include <filesystem>
 #include <string>
 
@@ -16,6 +17,7 @@ struct RunConfig {
   const Plan* plan;  ///< null: nothing is trained
   const Conditions& conditions;
   const distributed::Replica& self;
+  std::time_t started = std::time(nullptr);  ///< of a run that writes it later than at its beginning
 };
 
 /// Writes `settings.output`/run_config.json. Throws Error(Failure::io).

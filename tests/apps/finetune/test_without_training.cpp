@@ -43,6 +43,16 @@ TEST_CASE("an evaluation and a prediction without training leave a record, and t
   CHECK(record_of(setting.at("out")).at("command").back() == "--overwrite");
 }
 
+TEST_CASE("an evaluation with a prediction writes its record once, before its results") {
+  const support::SmallFinetuning setting(30);
+  REQUIRE(setting.train({}).code == 0);
+  const Outcome outcome = setting.finetune(
+      "out", {"--model", setting.at("run"), "--eval", setting.at("dev.csv"), "--predict", setting.at("dev.csv")});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  const auto written = [&](const char* file) { return std::filesystem::last_write_time(setting.at(file)); };
+  CHECK(written("out/run_config.json") <= written("out/eval_results.json"));
+}
+
 TEST_CASE("without training a text is cut where the model's training cut it, unless a flag says otherwise") {
   const support::SmallFinetuning setting(30);
   REQUIRE(setting.train({"--max-seq-length", "7"}).code == 0);

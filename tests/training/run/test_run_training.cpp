@@ -21,6 +21,7 @@
 #include "tensor/backends.h"
 #include "tensor/dry_run.h"
 #include "training/run/data_order.h"
+#include "training/run/run_config.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
@@ -161,6 +162,16 @@ TEST_CASE("a classifier without BERT is trained by run_training and its files ar
   for (const char* name : {"run/model.safetensors", "run/checkpoint-40/MANIFEST.json"})
     CHECK(fs::exists(run.directory / name));
   CHECK_FALSE(fs::exists(run.directory / "run/.lock"));
+}
+
+TEST_CASE("a record says when its run began, though it is written later") {
+  const support::TemporaryDirectory directory;
+  const auto backend = open_cpu({.threads = 1});
+  Settings settings;
+  settings.output = directory / "";
+  write_run_config(io::Files::system(), {"points", settings, nullptr, {}, distributed::Replica(*backend), 1});
+  const auto record = nlohmann::json::parse(support::read_text(directory / "run_config.json"));
+  CHECK(record.at("started") == "1970-01-01T00:00:01Z");
 }
 
 TEST_CASE("a run whose directory is moved away ends, and changes nothing in the run that took its name") {

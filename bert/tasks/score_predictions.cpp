@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bert/tasks/cell.h"
 #include "bert/tasks/class_report.h"
 #include "bert/tasks/dataset.h"
 #include "bert/tasks/metrics.h"
@@ -31,11 +32,31 @@ struct LabelledRows {
   std::vector<std::int32_t> targets;
 };
 
+/// The rows of predictions.tsv, where an id may be empty.
+LabelledRows predicted_rows(const Task& task, const Table& table, const LabelSet& labels) {
+  LabelledRows rows{.file = table.file};
+  const Dataset place{.file = table.file};
+  const std::size_t id = *table.find_column("id"), prediction = *table.find_column("prediction");
+  table.rows.for_each([&](const Row& row) {
+    Example example{.line = row.line};
+    example.id = row.cell(id);
+    example.label = trimmed_cell(row.cell(prediction));
+    if (example.label->empty())
+      fail(Failure::input, "{}: label: expected one, got an empty cell", place.where(example));
+    rows.ids.push_back(example.id);
+    rows.lines.push_back(example.line);
+    rows.targets.push_back(targets_of(task, labels, place, example).front());
+  });
+  return rows;
+}
+
+/// The rows of the data, their ids and labels as predictions.tsv has them.
 LabelledRows labelled_rows(const Task& task, const Table& table, const LabelSet& labels) {
   LabelledRows rows{.file = table.file};
   const Dataset place{.file = table.file};
-  walk_examples(task, table, true, OnBadRow::fail, [&](const Example& example) {
-    rows.ids.push_back(example.id);
+  walk_examples(task, table, true, OnBadRow::fail, [&](Example example) {
+    example.label = cell(*example.label);
+    rows.ids.push_back(cell(example.id));
     rows.lines.push_back(example.line);
     rows.targets.push_back(targets_of(task, labels, place, example).front());
   });
@@ -68,15 +89,17 @@ Logits outputs_that_say(const Task& task, const LabelledRows& predicted, std::si
 
 FileScores score_predictions(const Task& task, const std::string& data, const std::string& predictions) {
   check(task.kind != Kind::multi_label, "score_predictions: expected one label for a row, got several");
-  const Task of_predictions =
-      custom_task({.kind = task.kind, .columns = {.text = "id", .pair = "", .label = "prediction", .id = "id"}});
+  const Task of_predictions = custom_task({.kind = task.kind, .columns = {}});
   const Table answers = read_rows(of_predictions, predictions, OnBadRow::fail);
   for (const char* column : {"id", "prediction"})
     if (std::ranges::count(answers.columns, column) != 1)
       fail(Failure::input, "{}:1: columns: expected those of predictions.tsv, got {}", predictions,
            in_braces(answers.columns));
   const LabelSet labels = predicted_labels(answers);
-  const LabelledRows predicted = labelled_rows(of_predictions, answers, labels);
+  if (task.kind == Kind::classification && labels.empty())
+    fail(Failure::input, "{}:1: columns: expected probability_LABEL for each class, got {}", predictions,
+         in_braces(answers.columns));
+  const LabelledRows predicted = predicted_rows(of_predictions, answers, labels);
   const LabelledRows truth = labelled_rows(task, read_rows(task, data, OnBadRow::fail), labels);
   check_same_rows(predicted, truth);
   Task judged = task;  // F1 is of the second label, whatever its number is in the model

@@ -82,8 +82,19 @@ TEST_CASE("rows that are others, labels that no model could say and rows without
         "predictions.tsv:2: id: expected \"x\" as in data.csv:2, got \"y\"; hint: --id-column");
   CHECK(refusal(kHeader + x) == "predictions.tsv: rows: expected 2 as in data.csv, got 1");
   CHECK(refusal(kHeader + x + "y\t\t\t\t\t\t\n") == "predictions.tsv:3: label: expected one, got an empty cell");
+  CHECK(refusal("id\tprediction\nx\tbird\ny\tfish\n") ==
+        "predictions.tsv:1: columns: expected probability_LABEL for each class, got {id,prediction}");
   CHECK(refusal("word\ttag\na\tb\n") ==
         "predictions.tsv:1: columns: expected those of predictions.tsv, got {word,tag}");
   support::write_text(files.data, "id,text,label\nx,a,horse\ny,b,fish\n");
   CHECK(refusal(kHeader + x + y) == "data.csv:2: label: expected one of {fish,bird}, got \"horse\"");
+}
+
+TEST_CASE("an id may be empty, and a TAB or a new line in an id or a label is a blank in predictions.tsv") {
+  const Files files;
+  support::write_text(files.data, "id,text,label\n,a,\"big\nbird\"\n\"y\tz\",b,fish\n");
+  support::write_text(
+      files.predictions,
+      "id\tprediction\tprobability_big bird\tprobability_fish\n\tbig bird\t.9\t.1\ny z\tfish\t.1\t.9\n");
+  CHECK(files.score(kClasses).figures.at("accuracy") == 1);
 }

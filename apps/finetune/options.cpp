@@ -4,6 +4,7 @@
 #include <set>
 
 #include "distributed/processes.h"
+#include "io/byte_source.h"
 #include "io/comma_list.h"
 #include "io/error.h"
 #include "io/nearest_name.h"
@@ -284,6 +285,15 @@ void refuse_flags_of_other_tasks(const Options& options) {
   }
 }
 
+/// JSON lines of words have keys, and no columns.
+void refuse_columns_of_objects(const Options& options) {
+  for (const auto& file : {options.train, options.evaluation, options.prediction})
+    if (!file.empty() && !io::is_json_lines(file)) return;
+  const char* const flag = options.columns.text.empty() ? "--label-column" : "--text-column";
+  if (tasks::find_token_task(options.task) && !(options.columns.text + options.columns.label).empty())
+    fail(Failure::usage, "{}: expected a file with columns, got JSON lines, whose keys say what is what", flag);
+}
+
 }  // namespace
 
 tasks::Task Options::make_task() const {
@@ -303,6 +313,8 @@ std::optional<tasks::TokenOptions> Options::token_options() const {
   found.columns.layout = layout;
   if (!columns.text.empty()) found.columns.word = io::parse_number("--text-column", columns.text, range);
   if (!columns.label.empty()) found.columns.label = io::parse_number("--label-column", columns.label, range);
+  if (*token_task == tasks::TokenTask::ner) found.columns.label_key = "ner_tags";
+  if (*token_task == tasks::TokenTask::pos) found.columns.label_key = "pos_tags";
   found.windows.overlap = doc_stride;
   return found;
 }
@@ -350,6 +362,7 @@ void complete(Options& options) {
   if (options.train.empty() && options.evaluation.empty() && options.prediction.empty())
     fail(Failure::usage, "--train, --eval, --predict: expected at least one of them, got none");
   refuse_flags_of_other_tasks(options);
+  refuse_columns_of_objects(options);
   complete_evaluation(options);
   if (options.train.empty()) warn_of_training_flags(options);
   if (std::error_code absent; options.prediction == "-" || std::filesystem::is_fifo(options.prediction, absent))

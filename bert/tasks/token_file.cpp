@@ -149,18 +149,22 @@ class Parser {
     add_sentence(words, label_key_->empty() ? std::nullopt : std::optional(texts(object, *label_key_)));
   }
 
-  /// "" if it is a file to predict without labels.
+  /// "" if it is a file to predict whose labels are none, or not to be understood.
   std::string find_label_key(io::JsonReader& object) const {
-    std::string found;
-    for (const char* const key : kLabelKeys) {
-      if (!object.find(key)) continue;
-      if (!found.empty())
-        refuse("labels: expected one of {}, got {} and {}; hint: jq -c 'del(.{})' FILE leaves one out",
-               fmt::join(kLabelKeys, ", "), found, key, key);
-      found = key;
-    }
-    if (found.empty() && needs_label_) refuse("labels: expected one of {}, got none", fmt::join(kLabelKeys, ", "));
-    return found;
+    std::vector<std::string> found;
+    for (const char* const key : kLabelKeys)
+      if (object.find(key)) found.emplace_back(key);
+    if (std::ranges::count(found, columns_.label_key) > 0) found = {columns_.label_key};
+    if (!needs_label_ && (found.size() != 1 || has_numbers(object, found[0]))) return "";
+    if (found.empty()) refuse("labels: expected one of {}, got none", fmt::join(kLabelKeys, ", "));
+    if (found.size() > 1)
+      refuse("labels: expected one of {}, got {} and {}; hint: jq -c 'del(.{})' FILE leaves one out",
+             fmt::join(kLabelKeys, ", "), found[0], found[1], found[1]);
+    return found[0];
+  }
+
+  static bool has_numbers(io::JsonReader& object, const std::string& key) {
+    return std::ranges::any_of(object.list(key), [](const io::Json& item) { return item.is_number(); });
   }
 
   /// The list of this key, which lives as long as the object.

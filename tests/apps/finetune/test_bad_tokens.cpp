@@ -99,6 +99,22 @@ TEST_CASE("flags of other tasks are refused by name") {
   CHECK(run_program("finetune", {"--task", "punkt"}).error.ends_with(", got punkt; did you mean punct?\n"));
 }
 
+TEST_CASE("JSON lines of words have labels under the task's own key, and no columns") {
+  const Setting setting;
+  const std::string file = setting.at("hub.jsonl");
+  write_text(file, R"({"tokens": ["one", "red"], "pos_tags": ["NUM", "ADJ"], "ner_tags": ["O", "B-A"]})"
+                   "\n");
+  CHECK(setting.run({"--train", file, "--label-column", "1"}).code == 2);
+  CHECK(setting.run({"--train", file, "--text-column", "1"}).error ==
+        "error: --text-column: expected a file with columns, got JSON lines, whose keys say what is what\n");
+  const Outcome pos = setting.run({"--task", "pos", "--train", file, "--output", setting.at("pos")});
+  REQUIRE_MESSAGE(pos.code == 0, pos.error);
+  CHECK(support::read_text(setting.at("pos/config.json")).find("NUM") != std::string::npos);
+  const Outcome ner = setting.run({"--train", file});
+  REQUIRE_MESSAGE(ner.code == 0, ner.error);
+  CHECK(support::read_text(setting.at("run/config.json")).find("B-A") != std::string::npos);
+}
+
 TEST_CASE("a model of another kind labels no words unless it is trained") {
   const Setting setting;
   write_text(setting.at("classes.tsv"), "text\tlabel\nred fish\tO\nblue birds\tB-A\none fish\tI-A\n");

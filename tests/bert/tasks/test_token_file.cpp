@@ -137,6 +137,15 @@ TEST_CASE("JSON lines hold lists of words and labels, whatever is said of column
   CHECK(read_json("{\"tokens\": [\"a\"], \"tags\": [\"X\"]}\n", false).labels == Texts{"X"});
 }
 
+TEST_CASE("of several keys of labels that of the task is taken, and a file to predict needs none") {
+  const std::string several = "{\"tokens\": [\"a\"], \"pos_tags\": [\"X\"], \"ner_tags\": [\"O\"]}\n";
+  CHECK(read_as("words.jsonl", several, {.label_key = "ner_tags"}, true).labels == Texts{"O"});
+  CHECK(read_as("words.jsonl", several, {.label_key = "pos_tags"}, true).labels == Texts{"X"});
+  CHECK(read_json(several, false).labels.empty());
+  CHECK(read_json("{\"tokens\": [\"a\"], \"tags\": [3]}\n{\"tokens\": [\"b\"], \"tags\": [1]}\n", false).words ==
+        Texts{"a", "b"});
+}
+
 TEST_CASE("JSON lines that are no sentences are refused with file and line and what was expected") {
   const auto refusal_of = [](std::string_view text, bool needs_label = true) {
     const std::string line = support::refusal(Failure::input, [&] { read_json(text, needs_label); });

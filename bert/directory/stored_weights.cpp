@@ -39,8 +39,8 @@ StoredWeights::StoredWeights(const fs::path& model) {
   path_ = files.named;
   for (const auto& [file, tensors] : files.safetensors) {
     open_safetensors(file);
-    for (const std::string& tensor : tensors)
-      if (!files_.back()->find(tensor))
+    for (const std::string& tensor : tensors)  // a conversion may have left an alias in the index alone
+      if (!files_.back()->find(tensor) && !is_alias(tensor))
         fail(Failure::model, "{}: weight_map: expected {} to have \"{}\", got no such tensor", path_.string(),
              file.filename().string(), io::one_line(tensor));
   }

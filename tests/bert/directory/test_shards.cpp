@@ -93,3 +93,20 @@ TEST_CASE("a model of exactly the limit is one file, and one of a byte more is t
     CHECK(fs::exists(directory / "model-00002-of-00002.safetensors") == (less == 1));
   }
 }
+
+TEST_CASE("an index may name the decoder's weights, which are the word embeddings, though no shard has them") {
+  const auto backend = open_cpu({.threads = 1});
+  ForPretraining model(kOneLayer), other(kOneLayer);
+  const nn::ParameterSet parameters(model, *backend, {.seed = 7});
+  const support::TemporaryDirectory directory;
+  write_directory(io::Files::system(), directory / "", {.config = kOneLayer, .vocabulary = "[PAD]\n", .tokenizer = {}},
+                  parameters, 100);
+  const fs::path file = directory / "model.safetensors.index.json";
+  auto index = nlohmann::json::parse(support::read_text(file));
+  const std::string shard = index["weight_map"]["bert.embeddings.word_embeddings.weight"];
+  index["weight_map"]["cls.predictions.decoder.weight"] = shard;
+  support::write_text(file, index.dump());
+  nn::ParameterSet loaded(other, *backend, {.seed = 1});
+  load_whole(directory / "", loaded);
+  CHECK(ops::to_host<float>(loaded.values()) == ops::to_host<float>(parameters.values()));
+}

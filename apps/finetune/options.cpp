@@ -176,7 +176,8 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
 
   table.texts({"--sweep",
                "run once for each combination of the values of these flags, into directories of their own under "
-               "--output; sweep.tsv compares them: learning-rate=2e-5,3e-5 seed=1,2",
+               "--output; sweep.tsv compares them, sweep_seeds.tsv has their means over seeds: "
+               "learning-rate=2e-5,3e-5 seed=1,2",
                local, "", "FLAG=LIST"},
               options.sweep);
 }

@@ -213,7 +213,7 @@ std::unique_ptr<training::RunDirectory> claim_directory(const training::Settings
            "{}: expected no run there, got {}; hint: --resume goes on with the sweep, --overwrite begins "
            "it anew",
            output.string(), name);
-  for (const char* name : {kTable, kPage})
+  for (const char* name : {kTable, kSeeds, kPage})
     if (fs::exists(output / name))
       fail(Failure::usage,
            "{}: expected no sweep there, got {}; hint: --resume goes on with it, --overwrite replaces it",

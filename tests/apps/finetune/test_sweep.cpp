@@ -171,6 +171,11 @@ TEST_CASE("a sweep that could not end well is refused before the first run") {
   const std::string table = read_text(setting.at("run/sweep.tsv"));
   CHECK(refusal({"--sweep", "seed=2,3"}).find("expected no sweep there, got sweep.tsv") != std::string::npos);
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);
+  std::filesystem::create_directory(setting.at("other"));
+  support::write_text(setting.at("other/sweep_seeds.tsv"), "mine\n");
+  CHECK(refusal({"--sweep", "seed=1", "--output", setting.at("other")})
+            .find("expected no sweep there, got sweep_seeds.tsv") != std::string::npos);
+  CHECK(read_text(setting.at("other/sweep_seeds.tsv")) == "mine\n");
 }
 
 TEST_CASE("a sweep replaces nothing of a run that lies in its directory") {

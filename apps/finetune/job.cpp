@@ -76,7 +76,7 @@ void report_validity(const Job& job) {
   const bert::Config config = job.task->directory().config;
   const std::vector<std::string>& labels = config.labels;
   if (!labels.empty() && config.problem_type != tasks::problem_type(tasks::Kind::regression))
-    io::say(fmt::format("labels: {}, {}\n", labels.size(), tasks::in_braces(labels)));
+    io::say(fmt::format("labels: {}, {}\n", labels.size(), io::one_line(tasks::in_braces(labels))));
   if (const std::string counts = job.task->rows_of_classes(); !counts.empty())
     io::say(fmt::format("{}: rows of labels: {}\n", options.train.string(), counts));
   const std::vector<std::string> bad = job.task->bad_rows();

@@ -138,7 +138,8 @@ std::string TaskData::rows_of_classes() const {
   std::ranges::stable_sort(counts, std::greater(), [](const auto& count) { return count.second; });
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < std::min(counts.size(), kShown); ++i)
-    texts.push_back(fmt::format("{} {}", labels.name(static_cast<std::size_t>(counts[i].first)), counts[i].second));
+    texts.push_back(
+        fmt::format("{} {}", io::one_line(labels.name(static_cast<std::size_t>(counts[i].first))), counts[i].second));
   if (counts.size() > kShown) texts.push_back(fmt::format("… {} more", counts.size() - kShown));
   return fmt::format("{}", fmt::join(texts, ", "));
 }

@@ -61,6 +61,11 @@ TEST_CASE("the plan and --validate-only say how many rows each label has") {
   CHECK(
       setting.run({"--train", file, "--validate-only"}).out.find("\n" + file + ": rows of labels: fish 2, bird 1\n") !=
       std::string::npos);
+  write_text(file, "text,kind\nred fish,fi\033sh\none bird,\"two\nlines\"\n");
+  CHECK(setting.run({"--train", file, "--plan"}).out.find("\n  labels      fi sh 1, two lines 1\n") !=
+        std::string::npos);
+  CHECK(setting.run({"--train", file, "--validate-only"}).out.find("labels: 2, {fi sh,two lines}\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("a part of --train to evaluate on and a file to evaluate on are not both taken") {

@@ -32,8 +32,10 @@ bool is_text_key(std::string_view name) {
   return std::ranges::find(kKeys, name) != std::end(kKeys);
 }
 
+bool is_passed_over(std::string_view name) { return name == "label_ids" || name == "unique_ids"; }
+
 void check_input_name(std::string_view name, bool has_ids) {
-  if (has_ids ? is_id_key(name) : is_text_key(name)) return;
+  if (is_passed_over(name) || (has_ids ? is_id_key(name) : is_text_key(name))) return;
   refuse(400, "inputs: expected {}, got {}",
          has_ids ? "attention_mask and token_type_ids beside input_ids"
                  : "input_ids, or texts: text, text_pair, question, context",

@@ -28,10 +28,13 @@ io::Json parse_body(const std::string& body, int status);
 /// Throws Refusal{status} if there are more queries in a request than `most`, or none.
 void check_count(std::size_t count, std::size_t most, int status);
 
-/// The names of what clients send with ids, or with texts. label_ids and unique_ids are not looked at.
+/// The names of what clients send with ids, or with texts.
 bool is_id_key(std::string_view name);
 bool is_text_key(std::string_view name);
-/// Throws Refusal{400} for an input that is none of these: beside input_ids those of ids, else those of a text.
+/// label_ids and unique_ids, which are not looked at.
+bool is_passed_over(std::string_view name);
+/// Throws Refusal{400} for an input that is none of these: beside input_ids those of ids, else those of a text. What is
+/// passed over may come with both.
 void check_input_name(std::string_view name, bool has_ids);
 
 /// A sequence of ids as clients send it.

@@ -106,6 +106,7 @@ class Inputs {
     }
     Json request = Json::object();
     for (const Tensor& tensor : tensors_) {
+      if (is_passed_over(tensor.name)) continue;
       if (tensor.type != "BYTES" || tensor.width != 1)
         refuse(400, "inputs: {}: expected input_ids, or texts: BYTES of shape [N] or [N, 1], got {} of {}", tensor.name,
                tensor.type, tensor.width);

@@ -154,7 +154,7 @@ Json rows_of(const Json& columns) {
   std::optional<std::size_t> count;
   for (const auto& [key, column] : columns.items()) {
     check_input_name(key, has_ids);
-    if (key == "label_ids" || key == "unique_ids") continue;
+    if (is_passed_over(key)) continue;
     if (!column.is_array()) refuse(400, "inputs: {}: expected a list, got {}", key, io::shown(column));
     if (!count) rows.assign(*(count = column.size()), Json::object());
     if (column.size() != *count)

@@ -243,6 +243,8 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
         "400: inputs: expected attention_mask and token_type_ids beside input_ids, got \"attention_masks\"");
   CHECK(refusal(text + R"(,{"name": "foo", "shape": [1], "datatype": "BYTES", "data": ["red"]})") ==
         "400: inputs: expected input_ids, or texts: text, text_pair, question, context, got \"foo\"");
+  const std::string labelled = text + R"(,{"name": "label_ids", "shape": [1], "datatype": "INT32", "data": [0]})";
+  CHECK(setting.json("/v2/models/classes/infer", R"({"inputs": [)" + labelled + "]}").contains("outputs"));
   CHECK(setting.error("/v2/models/none/infer", "{}").starts_with("404: "));
   CHECK(setting("GET", "/v2/health/ready").status == 200);
   CHECK(setting("GET", "/v2/health/live").body == R"({"live":true})");

@@ -81,6 +81,8 @@ TEST_CASE("ids become probabilities with and without mask and segments and label
   CHECK(setting.predict(
             R"({"inputs": {"input_ids": [[2, 5, 8, 3]], "label_ids": 0, "unique_ids": [1, 2]}})")["outputs"] ==
         answer.at("predictions"));
+  CHECK(setting.predict(R"({"inputs": {"text": ["red fish"], "label_ids": 0, "unique_ids": [1, 2]}})")["outputs"] ==
+        answer.at("predictions"));
   // The text of these ids, in every form, beside a longer one.
   CHECK(setting.predict(R"({"instances": ["red fish", "the bird two"]})")["predictions"][0] ==
         answer["predictions"][0]);

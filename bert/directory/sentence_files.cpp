@@ -21,8 +21,9 @@ void copy_file(io::Files& files, const fs::path& from, const fs::path& to) {
 }  // namespace
 
 fs::path path_of_module(io::JsonReader& module) {
-  const fs::path own = module.text("path", "");
-  if (own != own.filename() || own == "." || own == "..")
+  const std::string path = module.text("path", "");
+  const fs::path own = path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+  if (own.empty() != path.empty() || own != own.filename() || own == "." || own == "..")
     module.refuse("path", "a directory beside it", module.find("path"));
   return own;
 }

@@ -68,6 +68,7 @@ SentenceModules read_sentence_modules(const fs::path& directory) {
     io::JsonReader module(list[i], {file.string()}, fmt::format("[{}].", i));
     const std::string type = module.text("type"), kind = type.substr(type.rfind('.') + 1);
     const fs::path own = bert::path_of_module(module);
+    if (kind == "Pooling" && own.empty()) module.refuse("path", "the directory of the pooling", module.find("path"));
     if (kind == "Pooling") found.pooling = pooling_of(directory / own / "config.json", file);
     else if (kind == "Normalize") found.normalize = true;
     else if (kind != "Transformer")

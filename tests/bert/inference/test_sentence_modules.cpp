@@ -154,6 +154,11 @@ TEST_CASE("modules are an encoder beside the file, its pooling, and only then a 
                     pooling = R"({"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"})",
                     normalize = R"({"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"})";
   CHECK(refused("[" + encoder + "," + pooling + "]") == "");
+  CHECK(refused(R"([{"path": "1_Pooling/", "type": "sentence_transformers.models.Pooling"}])") == "");
+  CHECK(refused(R"([{"type": "sentence_transformers.models.Pooling"}])") ==
+        ": [0].path: expected the directory of the pooling, got none");
+  CHECK(refused(R"([{"path": "/", "type": "sentence_transformers.models.Pooling"}])") ==
+        ": [0].path: expected a directory beside it, got \"/\"");
   CHECK(refused("[" + encoder + "]") == ": expected a module Pooling, got none; hint: --pooling");
   CHECK(refused("[" + encoder + "," + normalize + "," + pooling + "]")
             .starts_with(": [1].type: expected Pooling first, which makes what is normalized, got "));

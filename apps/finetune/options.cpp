@@ -211,7 +211,7 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
   table.text(
       {"--text-pair-column",
        "name or number of the second text's column (default, without --text-column, the usual partner of the first: "
-       "text_pair, sentence2, text_b, question2, hypothesis, passage)",
+       "text_pair, sentence2, text_b, question2, hypothesis, passage, in capitals or not)",
        decisive, "", "COLUMN"},
       options.columns.pair);
   table.text({"--label-column",
@@ -220,11 +220,12 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
               "as toxic,insult, whose names are the labels; for words a number (default the last)",
               decisive, "", "COLUMN"},
              options.columns.label);
-  table.text({"--id-column",
-              "name or number of the column that predictions.tsv repeats (default id, idx, index, or the row's number "
-              "from 0)",
-              local, "", "COLUMN"},
-             options.columns.id);
+  table.text(
+      {"--id-column",
+       "name or number of the column that predictions.tsv repeats (default id, idx, index, in capitals or not, or the "
+       "row's number from 0)",
+       local, "", "COLUMN"},
+      options.columns.id);
   table
       .toggle({"--header", "the first row of a .tsv or .csv names the columns (default); --no-header: it is data",
                decisive},

@@ -131,9 +131,16 @@ int required_column(const Table& table, std::string_view name, std::string_view 
   return static_cast<int>(*column);
 }
 
+/// Whether a flag has this column for a text.
+bool is_text_by_flag(const Task& task, const Table& table, std::size_t column) {
+  return table.find_column(task.columns.text) == column || table.find_column(task.columns.pair) == column;
+}
+
 std::optional<int> label_column(const Task& task, const Table& table, bool needed) {
   const std::string_view name = task.columns.label.empty() ? first_present(table, kUsualLabels) : task.columns.label;
   const auto column = table.find_column(name);
+  // A file to predict may have its text under the usual name of a label.
+  if (column && !needed && task.columns.label.empty() && is_text_by_flag(task, table, *column)) return std::nullopt;
   if (column) return static_cast<int>(*column);
   if (needed)
     fail(Failure::input, "{}:1: --label-column: expected {}, got {}", table.file,

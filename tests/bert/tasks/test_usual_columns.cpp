@@ -43,6 +43,10 @@ TEST_CASE("usual names of columns are found in any case, and in their own first"
 TEST_CASE("a custom file to predict needs no label column, one to train on does") {
   const Task task = custom_task({});
   CHECK_FALSE(walk(task, "text\nA\n", false).dataset.labelled);
+  const std::string_view of_labels = "Category\tClass\nA\tB\n";
+  for (const CustomColumns& columns : {CustomColumns{.text = "Class"}, {.text = "Category", .pair = "1"}})
+    CHECK_FALSE(walk(custom_task({.columns = columns}), of_labels, false).dataset.labelled);
+  CHECK(walk(custom_task({.columns = {.text = "Category"}}), of_labels, false).dataset.labelled);
   CHECK(refusal([&] { walk(task, "text\tfoo\nA\tB\n"); }) == kNoLabel + "{text,foo}");
   CHECK(refusal([&] { walk(custom_task({.columns = {.text = "txt"}}), "text\tlabel\nA\tB\n"); }) ==
         "data:1: --text-column: expected a column \"txt\", got {text,label}");

@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 
 #include <future>
-#include <unordered_set>
+#include <string>
+#include <vector>
 
+#include "support/colliding.h"
+#include "support/growth.h"
 #include "support/gzip.h"
 #include "support/program.h"
 #include "support/refusal.h"
@@ -91,18 +94,15 @@ TEST_CASE("a vocabulary that is not there, a directory, too long, or on a disk t
   CHECK(refusal(Failure::io, load("/proc/self/mem")) == "/proc/self/mem: read: Input/output error");
 }
 
-TEST_CASE("a vocabulary whose tokens are made to have equal hashes is read as any other") {
-  constexpr std::size_t kTokens = 300, kSpecialTokens = 5;
-  std::unordered_set<std::string_view> table;  // has as many buckets as one for the vocabulary
-  table.reserve(kTokens + kSpecialTokens);
-  std::string bytes = kSpecials;
-  for (std::size_t tokens = 0, i = 0; tokens < kTokens; ++i) {
-    const std::string token = fmt::format("t{}", i);
-    if (table.bucket(token) != 0) continue;
-    bytes += token + "\n";
-    ++tokens;
-  }
-  CHECK(error_of(bytes) == "");
+TEST_CASE("a vocabulary whose tokens are made to have equal hashes is read in a time that grows with its size alone") {
+  constexpr int kTokens = 2000;
+  const std::vector<std::string> tokens = support::colliding_texts(4 * kTokens);
+  const double growth = support::growth_by_four(kTokens, [&](int count) {
+    std::string bytes = kSpecials;
+    for (int i = 0; i < count; ++i) bytes += tokens[static_cast<std::size_t>(i)] + "\n";
+    CHECK(error_of(bytes) == "");
+  });
+  CHECK(growth < 8);
 }
 
 TEST_CASE("a vocabulary comes out of a pipe too, in whatever parts") {

@@ -144,15 +144,20 @@ TEST_CASE("a process that reads for longer than the timeout is waited for, and o
   }
   const FinetuneRuns runs;
   const support::ProcessesSetting processes;
-  const std::string script = runs.script_of_unequal(processes, {"--collective-timeout", "3"});
-  processes.launch(script, 2);
+  const std::string script = runs.script_of_unequal(processes, {"--collective-timeout", "1.5"});
+  const auto has_begun = [&] { return std::filesystem::exists(runs.directory / "run/.lock"); };
+  const auto reading = std::async(std::launch::async, [&] { processes.launch(script, 2); });
+  processes.wait_until(reading, has_begun);
+  const auto begin = std::chrono::steady_clock::now();
+  reading.wait();
+  CHECK(std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(1500));  // else the file is too small
   for (const int rank : {0, 1}) {  // when all have read, they see that their files differ
     CHECK(processes.code("run", rank) == 2);
     CHECK_MESSAGE(processes.of_rank("run", rank, "error").find("expected the same run in all") != std::string::npos,
                   processes.of_rank("run", rank, "error"));
   }
   const auto running = std::async(std::launch::async, [&] { processes.launch(script, 2); });
-  processes.wait_until(running, [&] { return std::filesystem::exists(runs.directory / "run/.lock"); });
+  processes.wait_until(running, has_begun);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it has begun to read
   processes.send("run", 1, SIGKILL);
   running.wait();

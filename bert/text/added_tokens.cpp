@@ -76,8 +76,8 @@ const AddedToken* AddedTokenFinder::longest(const std::vector<AddedToken>& token
     const auto byte = [n](const AddedToken& token) {
       return n < token.text.size() ? int{static_cast<unsigned char>(token.text[n])} : -1;
     };
-    const auto same = std::ranges::equal_range(left, int{static_cast<unsigned char>(c)}, {}, byte);
-    left = {same.begin(), same.end()};
+    const int next = static_cast<unsigned char>(c);
+    left = {std::ranges::lower_bound(left, next, {}, byte), std::ranges::upper_bound(left, next, {}, byte)};
     const std::size_t end = at + n + 1;
     const auto stands = [&](const AddedToken& token) {
       return token.text.size() == n + 1 &&

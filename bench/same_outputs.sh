@@ -11,7 +11,8 @@
 #   metrics.jsonl          without examples_per_second, tokens_per_second, memory_bytes and seconds
 #   run_config.json        without command, version, device, started, ended and the build's hash, in any order, and without what builds after a17e75a added:
 #                          directory, and the flags in `added` below; they may lack that of a prediction without training
-#   resume.json            without these flags, evaluations_since_best and unlogged, and MANIFEST.json without its size and checksum and its own
+#   resume.json            without these flags, evaluations_since_best and unlogged, and MANIFEST.json without its size and checksum and its own, and
+#                          without tokenizer.json
 #   eval_report.tsv        not at all: a17e75a had none
 #   tokenizer.json         not at all: a17e75a had none
 #   report.html            not at all: it says when and where it was made
@@ -19,7 +20,7 @@
 #   events.out.tfevents.*  the names of the values only: the files hold times, and metrics.jsonl has the same values
 set -euo pipefail
 added='save-every-minutes|freeze|layer-decay|patience|keep-moments|class-weights|label-smoothing|max-query-length|layout'
-added+='|label-all-pieces|doc-stride|n-best-size|max-answer-length|null-score-diff-threshold'
+added+='|label-all-pieces|doc-stride|n-best-size|max-answer-length|null-score-diff-threshold|no-next-sentence'
 texts=
 [ "${1:-}" != --texts ] || { texts=yes; shift; }
 usage='usage: bench/same_outputs.sh [--texts] OLD_BIN NEW_BIN [DIRECTORY]'
@@ -85,7 +86,7 @@ plain() {
     metrics.jsonl) sed -E 's/,?"(examples_per_second|tokens_per_second|memory_bytes|seconds)":[^,}]*//g' "$1" ;;
     run_config.json) sed -E '/^  "command": \[/,/^  \]/d; /^  "(version|device|directory|started|ended)":/d; /^    "(build|'"$added"')":/d; s/,$//' "$1" | sort ;;
     resume.json) sed -E '/^  "unlogged": \{/,/^  \}/d; /^  "evaluations_since_best":/d; /^    "--('"$added"')":/d; s/,$//' "$1" ;;
-    MANIFEST.json) sed '/"resume.json": {/,/}/d; /^ "crc32c":/d' "$1" ;;
+    MANIFEST.json) sed -E '/"(resume|tokenizer).json": \{/,/\}/d; /^ "crc32c":/d' "$1" ;;
     eval_results.json) sed -E 's/("global_step": [0-9]+)\.0/\1/' "$1" ;;
     events.out.tfevents.*) cat "$@" | grep -aoE '(train|eval|perf)/[a-z_0-9]+' || true ;;
     *) cat "$1" ;;

@@ -71,6 +71,25 @@ std::string body_of(int number) {
   return "{\"instances\": [" + instances + "]}";
 }
 
+/// A server of the versions in "base", which says to the file "said" what it says to its standard error.
+Server server_of_versions(const Setting& setting) {
+  struct ErrorsTo {
+    explicit ErrorsTo(const std::string& file) : before(dup(STDERR_FILENO)) {
+      const int said = open(file.c_str(), O_WRONLY | O_CREAT, 0600);
+      dup2(said, STDERR_FILENO);
+      close(said);
+    }
+    ~ErrorsTo() {
+      dup2(before, STDERR_FILENO);
+      close(before);
+    }
+    const int before;
+  };
+  const ErrorsTo said(setting / "said");
+  return Server(
+      {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
+}
+
 }  // namespace
 
 TEST_CASE("an answer under load equals the answer alone byte for byte") {
@@ -205,12 +224,7 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   const Setting setting;
   support::write_small_classifier(setting / "base/9");
   support::write_small_classifier(setting / "base/007-not");
-  const int said = open((setting / "said").c_str(), O_WRONLY | O_CREAT, 0600), before = dup(STDERR_FILENO);
-  dup2(said, STDERR_FILENO);
-  const Server server(
-      {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
-  dup2(before, STDERR_FILENO);
-  for (const int file : {said, before}) close(file);
+  const Server server = server_of_versions(setting);
   const auto version = [&] {
     return server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"].get<std::string>();
   };
@@ -239,12 +253,7 @@ TEST_CASE("a server begins with the newest version that loads, and says once wha
   support::write_small_classifier(setting / "base/2");
   support::write_small_classifier(setting / "base/3");
   for (const char* const empty : {"base/4", "base/5"}) std::filesystem::create_directories(setting / empty);
-  const int said = open((setting / "said").c_str(), O_WRONLY | O_CREAT, 0600), before = dup(STDERR_FILENO);
-  dup2(said, STDERR_FILENO);
-  const Server server(
-      {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
-  dup2(before, STDERR_FILENO);
-  for (const int file : {said, before}) close(file);
+  const Server server = server_of_versions(setting);
   CHECK(server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"] == "3");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it looks again
   const std::string text = support::read_text(setting / "said"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kills `prepare corpus`, `pretrain` (also with --save-model-only), `finetune` and `predict --output`, COUNT times, by SIGKILL: of
-# ten eight at a random moment, one inside a call with which a file is changed (a write that puts down half of its bytes, say),
+# Disturbs `prepare corpus`, `pretrain` (also with --save-model-only), `finetune` and `predict --output`, COUNT times. Of ten,
+# eight are killed by SIGKILL at a random moment, one inside a call with which a file is changed (a write that puts down half of its bytes, say),
 # and in place of one the disk is full or a call fails with EIO. Each time: nothing that has its own name is torn, no checkpoint
 # that was saved is lost, what ends because of the disk says so in one line and with code 5, and the same command then comes to
 # the bits of one that was not disturbed; a third of them are killed again while they go on. Half of the corpora are stopped by

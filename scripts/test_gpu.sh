@@ -44,7 +44,7 @@ check() {  # NAME COMMAND…
   echo "   $((SECONDS - begin)) s"
 }
 
-# A GPU is compared with kernels of the CPU that have run: those for AMX never did.
+# A GPU is compared with kernels of the CPU that most machines have; those for AMX are left out.
 build() {
   [ -n "$capability" ] || capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
   cmake -S . -B "$build" -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" -DCMAKE_BUILD_TYPE=Release \

@@ -1,7 +1,6 @@
 // Ops that look at one element at a time: the page to begin with. Each computes, then says how its gradient flows.
 #include "autograd/ops.h"
 #include "autograd/wanted.h"
-#include "tensor/op_checks.h"
 
 namespace bertrand {
 
@@ -54,10 +53,10 @@ Variable scale(const Variable& x, double factor) {
 
 namespace {
 /// y = f(x), dx = dy ∘ f′(x). For a new f add its name to Unary in tensor/kernels.h; then the compiler asks for
-/// name_of() in tensor/op_checks.h, and for apply() and slope(), which are f and f′, in tensor/cpu/math.h and
+/// name_of() there, and for apply() and slope(), which are f and f′, in tensor/cpu/math.h and
 /// tensor/cuda/elementwise.cu.
 Variable unary(Unary f, const Variable& x) {
-  return record(ops::name_of(f), ops::unary(f, x.value()), {x},
+  return record(name_of(f), ops::unary(f, x.value()), {x},
                 [f, x = x.value()](const Tensor& dy, Wanted&) { return Grads{ops::unary_backward(f, x, dy)}; });
 }
 }  // namespace

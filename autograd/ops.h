@@ -33,7 +33,7 @@ Variable mean(const Variable& x);                                 ///< [1]
 
 // ---- products (autograd/linear.cpp)
 Variable matmul(const Variable& a, const Variable& b);  ///< [m, k] · [k, n]
-/// activation(x [rows, in] · weight [out, in]ᵀ + bias [out]) in one pass
+/// activation(x [rows, in] · weight [out, in]ᵀ + bias [out]) in one pass. Without a bias: matmul().
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
                 Activation activation = Activation::identity);
 

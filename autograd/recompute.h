@@ -12,7 +12,8 @@
 namespace bertrand {
 
 /// y = f(x), of which the graph keeps x alone. `parameters` are the other Variables that f reads and that may want a
-/// gradient. f is called again by backward(), so whatever it captures must live until then and must not change.
+/// gradient; they must be leaves, or Error(Failure::bug): what an op made of them is for f to compute. f is called
+/// again by backward(), so whatever it captures must live until then and must not change.
 Variable recomputed(const Variable& x, const std::vector<Variable>& parameters,
                     std::function<Variable(const Variable& x)> f);
 

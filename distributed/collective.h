@@ -40,8 +40,8 @@ class Collective {
   virtual void barrier() = 0;
 
   /// Makes the waiting and all later calls of all replicas throw Error(Failure::distributed) with this reason. Any
-  /// thread may call it; only the first reason counts. `waited`: for how many seconds this replica has waited for the
-  /// others. It does not wait for so long again until they have received the reason.
+  /// thread may call it; only the first reason counts. `waited`: seconds that this replica has waited for the others
+  /// already; telling them takes at most the rest of the timeout.
   virtual void abort(const std::string& reason, double waited) = 0;
   void abort(const std::string& reason) { abort(reason, 0); }
   /// Somebody asked this replica to stop, and it leaves. Unless all have agreed on it, which ends with a barrier, the

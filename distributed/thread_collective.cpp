@@ -1,7 +1,6 @@
 #include "distributed/thread_collective.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "tensor/backends.h"
 #include "tensor/profiler.h"

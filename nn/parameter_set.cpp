@@ -59,20 +59,20 @@ std::vector<ParameterSet::Segment> ParameterSet::segments_of(const Module& model
   return segments;
 }
 
-ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& options) : seed_(options.seed) {
+ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& options) {
   const std::vector<Dim> begins = lay_out(model, options);
   const Dim total = aligned(segments_.empty() ? 0 : segments_.back().begin + segments_.back().count());
   values_ = ops::full({total}, 0, options.dtype, backend);
-  if (options.gradients) gradients_ = ops::full({trained_elements_}, 0, options.dtype, backend);
+  if (options.gradients) gradients_ = ops::full({trained_end_}, 0, options.dtype, backend);
   const DType wide = compute_type(options.dtype);
   masters_ = wide == options.dtype ? values_ : ops::full({total}, 0, wide, backend);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Shape& shape = parameters_[i]->initial().shape;
-    const bool wanted = gradients_ && begins[i] < trained_elements_;
+    const bool wanted = gradients_ && begins[i] < trained_end_;
     parameters_[i]->place(values_.window(begins[i], shape), wanted ? gradients_.window(begins[i], shape) : Tensor{});
   }
   if (options.initialize)
-    for (const Segment& segment : segments_) initialize(segment);
+    for (std::size_t i = 0; i < segments_.size(); ++i) initialize(i, options.seed);
 }
 
 std::vector<Dim> ParameterSet::lay_out(const Module& model, const Options& options) {
@@ -97,8 +97,7 @@ std::vector<Dim> ParameterSet::lay_out(const Module& model, const Options& optio
       total += shape.elements();
     }
     if (each >= frozen) continue;
-    trainable_ += initial.shape.elements();
-    trained_elements_ = aligned(total);
+    trained_end_ = aligned(total);
   }
   return begins;
 }
@@ -109,9 +108,10 @@ const ParameterSet::Segment* ParameterSet::find(std::string_view name) const {
   return nullptr;
 }
 
-void ParameterSet::initialize(const Segment& segment) {
-  const Initial& initial = *initials_[static_cast<std::size_t>(&segment - segments_.data())];
-  const std::uint64_t key = mix(seed_, hash_name(segment.name));
+void ParameterSet::initialize(std::size_t index, std::uint64_t seed) {
+  const Segment& segment = segments_[index];
+  const Initial& initial = *initials_[index];
+  const std::uint64_t key = mix(seed, hash_name(segment.name));
   for (Dim first = 0; first < segment.count(); first += kChunk) {
     const Shape part{std::min(kChunk, segment.count() - first)};
     std::vector<float> values(static_cast<std::size_t>(part[0]));

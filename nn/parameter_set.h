@@ -40,7 +40,8 @@ class ParameterSet {
     std::function<double(const std::string& name)> rate = {};
   };
   /// Gives every parameter of `model` memory on `backend` and its initial values: a function of (seed, name) alone, in
-  /// half types rounded. Throws Error(Failure::memory).
+  /// half types rounded. `model` must outlive the set, and a parameter has the memory of the last set that took it.
+  /// Throws Error(Failure::memory).
   ParameterSet(Module& model, Backend& backend, const Options& options);
   ParameterSet(Module& model, Backend& backend) : ParameterSet(model, backend, Options{}) {}
 
@@ -58,9 +59,8 @@ class ParameterSet {
   const Tensor& values() const { return values_; }  ///< flat; parameters begin at multiples of 16, gaps are 0
   /// flat, the same places, of compute_type; values() itself if it has that type
   const Tensor& masters() const { return masters_; }
-  Dim trainable() const { return trainable_; }  ///< elements that are trained, without the gaps
   /// The part of a flat tensor of values or masters that is trained: that which gradients() has places for.
-  Tensor trained(const Tensor& flat) const { return flat.window(0, {trained_elements_}); }
+  Tensor trained(const Tensor& flat) const { return flat.window(0, {trained_end_}); }
 
   /// The flat gradients of what is trained, the same places, of the values' type. They are whole: a parameter that no
   /// backward pass has reached since zero_gradients() has gradient 0, so that no code reads the gradient of an earlier
@@ -78,19 +78,16 @@ class ParameterSet {
   /// After masters were written: rounds them to the values that the model computes with.
   void round_masters();
 
-  /// Draws the initial values of one segment again (a head that a checkpoint did not have).
-  void initialize(const Segment& segment);
-
  private:
   /// Gives every segment its place. Returns where each parameter begins.
   std::vector<Dim> lay_out(const Module& model, const Options& options);
+  void initialize(std::size_t segment, std::uint64_t seed);
 
   std::vector<Segment> segments_;
   std::vector<const Initial*> initials_;  // one for each segment
   std::vector<Parameter*> parameters_;
   Tensor values_, gradients_, masters_;
-  Dim trainable_ = 0, trained_elements_ = 0;
-  std::uint64_t seed_;
+  Dim trained_end_ = 0;  // of what is trained, in the flat tensors
 };
 
 }  // namespace bertrand::nn

@@ -24,6 +24,7 @@ class CapturedWork {
   virtual void run() = 0;
 };
 
+/// It must outlive every Tensor that it made. One thread at a time calls it.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -45,9 +46,8 @@ class Backend {
   /// short kernels, for which the host takes longer than the device. `work` reads and writes tensors that are there
   /// before and outlive the captured work, and frees all other memory that it takes. It must ask for the same each
   /// time, and neither upload nor download: else Error(Failure::bug). Throws what `work` throws, Error(Failure::memory)
-  /// if there is too little to keep it, and Error(Failure::distributed) if the device cannot; after these all else goes
-  /// on.
-  /// Null, and `work` was not called, if this device would gain nothing.
+  /// if there is too little to keep it, and Error(Failure::distributed) if the device cannot. After any of these errors
+  /// the backend can still be used. Null, and `work` was not called, if this device would gain nothing.
   virtual std::unique_ptr<CapturedWork> capture(const std::function<void()>& /*work*/) { return nullptr; }
   /// What computes; null in a dry run (tensor/dry_run.h), which computes nothing.
   virtual Kernels* kernels() = 0;

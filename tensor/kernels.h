@@ -23,9 +23,32 @@ struct UpdateTensors;
 /// Functions of one element. gelu is x Φ(x) (Hendrycks and Gimpel 2016), gelu_tanh is Google's form of it:
 /// 0.5x(1+tanh(√(2/π)(x+0.044715x³))). log, sqrt and div give what std::log, std::sqrt and / give outside their domain.
 enum class Unary : std::uint8_t { identity, relu, tanh, gelu, gelu_tanh, exp, log, sqrt, neg };
+constexpr const char* name_of(Unary op) {
+  switch (op) {
+    case Unary::identity: return "identity";
+    case Unary::relu: return "relu";
+    case Unary::tanh: return "tanh";
+    case Unary::gelu: return "gelu";
+    case Unary::gelu_tanh: return "gelu_tanh";
+    case Unary::exp: return "exp";
+    case Unary::log: return "log";
+    case Unary::sqrt: return "sqrt";
+    case Unary::neg: return "neg";
+  }
+  __builtin_unreachable();
+}
 /// What is applied to the result of a layer: any function of one element.
 using Activation = Unary;
 enum class Binary : std::uint8_t { add, sub, mul, div };
+constexpr const char* name_of(Binary op) {
+  switch (op) {
+    case Binary::add: return "add";
+    case Binary::sub: return "sub";
+    case Binary::mul: return "mul";
+    case Binary::div: return "div";
+  }
+  __builtin_unreachable();
+}
 /// Losses of one element x against one target t: (x − t)², and −t ln σ(x) − (1 − t) ln(1 − σ(x)), where σ is the
 /// logistic function 1 / (1 + e^−x).
 enum class PointLoss : std::uint8_t { squared_error, binary_cross_entropy_with_logits };
@@ -40,9 +63,10 @@ struct Gemm {
   Tensor pre_activation = {};  ///< [as out] receives what the activation was applied to, or empty
 };
 
-/// Which elements a dropout keeps: a pure function of (key, row key, column), so a mask is never stored and does not
-/// depend on the order of execution. Element kept iff its 16 Philox bits ≥ threshold; kept ones are scaled by
-/// 65536 / (65536 − threshold), so the mean is exact for the rounded probability.
+/// Which elements a dropout keeps: a pure function of (key, row key, plane, column), so a mask is never stored and does
+/// not depend on the order of execution. The plane is attention's head, and 0 elsewhere. Element kept iff its 16 Philox
+/// bits ≥ threshold; kept ones are scaled by 65536 / (65536 − threshold), so the mean is exact for the rounded
+/// probability.
 struct Dropout {
   std::uint32_t threshold = 0;  ///< probability · 65536, rounded, less than 65536; 0 is off
   std::uint64_t key = 0;        ///< names seed, step and site
@@ -76,8 +100,8 @@ class Kernels {
   // ---- elements
   virtual void fill(const Tensor& out, double value) = 0;
   virtual void cast(const Tensor& x, const Tensor& out) = 0;  ///< any dtype to any dtype; a copy between equal ones
-  /// out = x, of one dtype, past the caches if the processor can: for what the core of another process reads next. From
-  /// the cache of a core that is far away that takes several times as long as from memory.
+  /// out = x, of one dtype, past the caches if the processor can: for what the core of another process reads next.
+  /// Reading from a distant core's cache takes several times as long as from memory.
   virtual void copy_past_caches(const Tensor& x, const Tensor& out) { cast(x, out); }
   virtual void unary(Unary op, const Tensor& x, const Tensor& out) = 0;
   /// dx may be dy. `sum_of_rows` [columns] receives the sum of dx's rows, or is empty.

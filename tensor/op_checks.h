@@ -43,29 +43,6 @@ inline void check_trailing(const char* op, const Tensor& a, const Tensor& b) {
         "{}: b must have a's shape or its trailing dimensions, a is {} {} and b is {} {}", op, name_of(a.dtype()),
         a.shape(), name_of(b.dtype()), b.shape());
 }
-inline const char* name_of(Unary op) {
-  switch (op) {
-    case Unary::identity: return "identity";
-    case Unary::relu: return "relu";
-    case Unary::tanh: return "tanh";
-    case Unary::gelu: return "gelu";
-    case Unary::gelu_tanh: return "gelu_tanh";
-    case Unary::exp: return "exp";
-    case Unary::log: return "log";
-    case Unary::sqrt: return "sqrt";
-    case Unary::neg: return "neg";
-  }
-  __builtin_unreachable();
-}
-inline const char* name_of(Binary op) {
-  switch (op) {
-    case Binary::add: return "add";
-    case Binary::sub: return "sub";
-    case Binary::mul: return "mul";
-    case Binary::div: return "div";
-  }
-  __builtin_unreachable();
-}
 inline void check_same(const char* op, const Tensor& a, const Tensor& b) {
   check(a.shape() == b.shape() && a.dtype() == b.dtype(),
         "{}: expected equal shapes and types, a is {} {} and b is {} {}", op, name_of(a.dtype()), a.shape(),

@@ -12,6 +12,7 @@ Tensor full(const Shape& shape, double value, DType dtype, Backend& backend) {
   return out;
 }
 void fill(const Tensor& out, double value) {
+  check_given("fill", "out", out);
   run(out.backend(), [&](Kernels& k) { k.fill(out, value); });
   out.count_write();
 }
@@ -65,7 +66,7 @@ Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor&
   check(!sum_of_rows ||
             (x.shape().rank() >= 1 && sum_of_rows.shape() == Shape{x.shape()[-1]} && sum_of_rows.dtype() == x.dtype()),
         "unary_backward: expected a sum of rows of x's type and last axis, x is {} {}, got {} {}", name_of(x.dtype()),
-        x.shape(), name_of(sum_of_rows ? sum_of_rows.dtype() : x.dtype()), sum_of_rows ? sum_of_rows.shape() : Shape{});
+        x.shape(), name_of(sum_of_rows.dtype()), sum_of_rows.shape());
   Tensor dx = like("unary_backward", x);
   if (sum_of_rows) sum_of_rows.count_write();
   run(x.backend(), "unary_backward", moves(x, dy, dx),
@@ -155,6 +156,7 @@ Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out) {
   return y;
 }
 Dim first_non_finite(const Tensor& x) {
+  check_given("first_non_finite", "x", x);
   Dim at = -1;
   run(x.backend(), [&](Kernels& k) { at = k.first_non_finite(x); });
   return at;

@@ -45,8 +45,7 @@ Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor&
         name_of(x.dtype()), x.shape(), name_of(weight.dtype()), weight.shape());
   check(!bias || (bias.shape() == Shape{weight.shape()[0]} && bias.dtype() == weight.dtype()),
         "linear: the weight is {} {} [out, in] but the bias is {} {}: expected [out] of the same type",
-        name_of(weight.dtype()), weight.shape(), name_of(bias ? bias.dtype() : weight.dtype()),
-        bias ? bias.shape() : Shape{});
+        name_of(weight.dtype()), weight.shape(), name_of(bias.dtype()), bias.shape());
   check(weight.shape()[1] > 0, "linear: the weight is {} [out, in]: expected at least one column", weight.shape());
   const Shape matrix{x.shape().rows(), weight.shape()[0]}, shape = x.shape().with(-1, weight.shape()[0]);
   Tensor y = result("linear", matrix, x.dtype(), x);

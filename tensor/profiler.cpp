@@ -62,35 +62,32 @@ std::string Profiler::collectives() const {
   return text;
 }
 
+std::vector<std::pair<std::string, Profiler::Total>> Profiler::sorted_totals() const {
+  std::vector<std::pair<std::string, Total>> sorted(totals_.begin(), totals_.end());
+  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& each) { return each.second.time; });
+  return sorted;
+}
+
 std::string Profiler::table() const {
   const std::lock_guard lock(mutex_);
-  struct Row {
-    std::string name;
-    std::size_t calls = 0;
-    double time = 0;
-    Work work;
-  };
-  std::vector<Row> sorted;
-  double total = 0;
-  std::size_t calls = 0;
-  for (const auto& [name, of_name] : totals_) {
-    sorted.push_back({name, of_name.calls, seconds(of_name.time), of_name.work});
-    calls += of_name.calls;
-    total += seconds(of_name.time);
+  Total all;
+  for (const auto& [name, total] : totals_) {
+    all.calls += total.calls;
+    all.time += total.time;
   }
-  std::ranges::stable_sort(sorted, std::greater{}, &Row::time);
-
   std::string text = fmt::format("{:<28} {:>8} {:>12} {:>7} {:>9} {:>9} {:>12}\n", "op", "calls", "time ms", "share",
                                  "GFLOP/s", "GB/s", "bytes");
-  for (const Row& row : sorted) {
+  for (const auto& [name, total] : sorted_totals()) {
+    const double time = seconds(total.time);
     const auto rate = [&](double amount) {
-      return amount > 0 && row.time > 0 ? fmt::format("{:.1f}", amount / row.time / 1e9) : std::string("-");
+      return amount > 0 && time > 0 ? fmt::format("{:.1f}", amount / time / 1e9) : std::string("-");
     };
-    text += fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}% {:>9} {:>9} {:>12.0f}\n", row.name, row.calls, 1e3 * row.time,
-                        total > 0 ? 100 * row.time / total : 0.0, rate(row.work.flops), rate(row.work.bytes),
-                        row.work.bytes);
+    text += fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}% {:>9} {:>9} {:>12.0f}\n", name, total.calls, 1e3 * time,
+                        all.time > Clock::duration() ? 100 * time / seconds(all.time) : 0.0, rate(total.work.flops),
+                        rate(total.work.bytes), total.work.bytes);
   }
-  text += fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}%\n", "all ops", calls, 1e3 * total, 100.0) + collectives();
+  text += fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}%\n", "all ops", all.calls, 1e3 * seconds(all.time), 100.0) +
+          collectives();
   if (dropped_ > 0)
     text += fmt::format("the trace has the first {} events; {} later ones are in the rows of ops alone\n",
                         events_.size(), dropped_);
@@ -99,8 +96,7 @@ std::string Profiler::table() const {
 
 std::string Profiler::totals() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::pair<std::string, Total>> sorted(totals_.begin(), totals_.end());
-  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& each) { return each.second.time; });
+  const auto sorted = sorted_totals();
   std::string json = fmt::format("{{\"seconds\":{:.6f},\"ops\":[", seconds(Clock::now() - start_));
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const auto& [name, total] = sorted[i];

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensor/backend.h"
@@ -50,6 +51,7 @@ class Profiler {
     Clock::duration time{};
     Work work;
   };
+  std::vector<std::pair<std::string, Total>> sorted_totals() const;  ///< the longest first; the lock is held
   std::string collectives() const;
 
   std::size_t most_events_;

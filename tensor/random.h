@@ -8,6 +8,7 @@
 
 namespace bertrand {
 
+inline constexpr std::uint32_t kPhiloxMultiplier0 = 0xD2511F53u, kPhiloxMultiplier1 = 0xCD9E8D57u;
 /// The keys of the ten rounds; for kernels that draw many times with one key.
 using PhiloxKeys = std::array<std::array<std::uint32_t, 2>, 10>;
 constexpr PhiloxKeys philox_keys(std::uint64_t key) {
@@ -23,7 +24,8 @@ constexpr PhiloxKeys philox_keys(std::uint64_t key) {
 
 constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, const PhiloxKeys& keys) {
   for (const auto& key : keys) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0], p1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+    const std::uint64_t p0 = std::uint64_t{kPhiloxMultiplier0} * counter[0],
+                        p1 = std::uint64_t{kPhiloxMultiplier1} * counter[2];
     counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
                static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
   }

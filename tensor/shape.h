@@ -14,7 +14,8 @@ using Dim = std::int64_t;
 /// Elements that kernels take at once: a whole vector of f32. Windows of flat tensors begin at its multiples.
 inline constexpr Dim kVectorElements = 16;
 
-/// Dimensions of a contiguous tensor, stored inline. Axes may be counted from the end: shape[-1] is the last.
+/// Dimensions of a contiguous tensor, stored inline, whose product is below 2^63. Axes may be counted from the end:
+/// shape[-1] is the last.
 class Shape {
  public:
   static constexpr int kMaxRank = 6;
@@ -27,6 +28,7 @@ class Shape {
       check(d >= 0, "shape: expected dimensions of 0 or more, got {}", d);
       dims_[static_cast<std::size_t>(rank_++)] = d;
     }
+    check_product();
   }
 
   int rank() const { return rank_; }
@@ -45,6 +47,7 @@ class Shape {
   Shape with(int axis, Dim extent) const {
     Shape s = *this;
     s.dims_[static_cast<std::size_t>(resolve(axis))] = extent;
+    s.check_product();
     return s;
   }
   std::span<const Dim> dims() const { return {dims_.data(), static_cast<std::size_t>(rank_)}; }
@@ -59,6 +62,13 @@ class Shape {
   }
 
  private:
+  void check_product() const {
+    Dim n = 1;
+    for (const Dim d : dims())
+      if (__builtin_mul_overflow(n, d, &n)) refuse_product();
+  }
+  [[noreturn]] void refuse_product() const;
+
   std::array<Dim, kMaxRank> dims_{};
   int rank_ = 0;
 };

@@ -103,12 +103,14 @@ void MpiCollective::share_memory() {
       if (why_messages_.empty()) why_messages_ = answer.reason;
     return all[0].place;
   };
-  const char* const wanted = std::getenv(kSwitch);
-  const SharedMemory::Place place =
-      agree(!peers_.on_one_host()                        ? "they do not see each other as on one host"
-            : wanted && std::string_view(wanted) == "no" ? fmt::format("{}={}", kSwitch, wanted)
-            : rank_ > 0                                  ? ""
-                        : failure_of([&] { memory = std::make_unique<SharedMemory>(HostSum::bytes(size_)); }));
+  const auto make = [&]() -> std::string {
+    if (!peers_.on_one_host()) return "they do not see each other as on one host";
+    const char* const wanted = std::getenv(kSwitch);
+    if (wanted && std::string_view(wanted) == "no") return fmt::format("{}={}", kSwitch, wanted);
+    if (rank_ > 0) return "";
+    return failure_of([&] { memory = std::make_unique<SharedMemory>(HostSum::bytes(size_)); });
+  };
+  const SharedMemory::Place place = agree(make());
   if (!why_messages_.empty()) return;
   agree(rank_ == 0 ? "" : failure_of([&] { memory = std::make_unique<SharedMemory>(place); }));
   if (why_messages_.empty()) host_sum_ = std::make_unique<HostSum>(std::move(memory), rank_, size_, *backend_);

@@ -175,14 +175,6 @@ struct BackwardMemory {
         dv(memory.take<C>(Sheet<T>::size(longest, head_dim))) {}
 };
 
-/// Bytes that one thread takes.
-template <class Memory>
-Dim bytes_of(Dim head_dim, Dim longest) {
-  Cutter counted;
-  static_cast<void>(Memory(counted, head_dim, longest));
-  return counted.used();
-}
-
 /// One query's row of scores p and of dp = dO vᵀ.
 template <class T, class C = Compute<T>>
 struct ProbabilityRow {
@@ -245,7 +237,7 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden,
               longest = options.longest;
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
-    const Dim per_thread = bytes_of<ForwardMemory<T>>(head_dim, longest);
+    const auto per_thread = static_cast<Dim>(bytes_of<ForwardMemory<T>>(head_dim, longest));
     const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()));
     const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
 
@@ -299,7 +291,7 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden,
               longest = options.longest;
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
-    const Dim per_thread = bytes_of<BackwardMemory<T>>(head_dim, longest);
+    const auto per_thread = static_cast<Dim>(bytes_of<BackwardMemory<T>>(head_dim, longest));
     const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()));
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
       const Task task = task_of(options, index);
@@ -345,11 +337,11 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
 }
 
 std::size_t CpuBackend::attention_backward_workspace(const Tensor& qkv, const Attention& options) const {
-  Dim bytes = 0;
+  std::size_t per_thread = 0;
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
-    bytes = bytes_of<BackwardMemory<T>>(qkv.shape()[1] / (3 * options.heads), options.longest) * pool_.threads();
+    per_thread = bytes_of<BackwardMemory<T>>(qkv.shape()[1] / (3 * options.heads), options.longest);
   });
-  return static_cast<std::size_t>(bytes);
+  return per_thread * static_cast<std::size_t>(pool_.threads());
 }
 
 }  // namespace bertrand::cpu

@@ -3,7 +3,6 @@
 // computes in.
 #pragma once
 #include <string>
-#include <vector>
 
 #include "tensor/backend.h"
 #include "tensor/cpu/memory.h"
@@ -98,6 +97,8 @@ class CpuBackend final : public Backend, public Kernels {
   /// Rows for parallel(): some 16k elements a block, whatever the threads.
   static Dim row_block(Dim columns) { return std::max<Dim>(1, 16384 / std::max<Dim>(1, columns)); }
 
+  template <class T, class Add>
+  double sum_of(const Tensor& x, const Add& add);
   template <class V, class G>
   void update_typed(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments);
   template <class T>

@@ -23,4 +23,12 @@ class Cutter {
   Dim used_ = 0;
 };
 
+/// What a Memory of these arguments takes.
+template <class Memory, class... Arguments>
+std::size_t bytes_of(const Arguments&... arguments) {
+  Cutter counted;
+  static_cast<void>(Memory(counted, arguments...));
+  return static_cast<std::size_t>(counted.used());
+}
+
 }  // namespace bertrand::cpu

@@ -5,6 +5,7 @@
 
 #include "tensor/backend.h"
 #include "tensor/cpu/lanes.h"
+#include "tensor/random.h"
 
 namespace bertrand::cpu {
 
@@ -49,16 +50,13 @@ class DropoutGroup {
 
   static void rounds(std::uint64_t key, Counters& c) {
     const Words none{};
-    auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const Words p0 = multiply_low_halves(c.c0, none + 0xD2511F53u),
-                  p1 = multiply_low_halves(c.c2, none + 0xCD9E8D57u);
+    for (const auto& [k0, k1] : philox_keys(key)) {
+      const Words p0 = multiply_low_halves(c.c0, none + kPhiloxMultiplier0),
+                  p1 = multiply_low_halves(c.c2, none + kPhiloxMultiplier1);
       c.c0 = (p1 >> 32) ^ c.c1 ^ (none + k0);
       c.c2 = (p0 >> 32) ^ c.c3 ^ (none + k1);
       c.c1 = p1;
       c.c3 = p0;
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
     }
   }
 

@@ -133,13 +133,6 @@ struct SheetMemory {
   }
 };
 
-template <class Memory, class... Arguments>
-std::size_t bytes_of(const Arguments&... arguments) {
-  Cutter counted;
-  static_cast<void>(Memory(counted, arguments...));
-  return static_cast<std::size_t>(counted.used());
-}
-
 /// Where a product goes when its chains end: rounded to T, and what the activation makes of it.
 template <class T>
 struct Result {
@@ -172,6 +165,25 @@ struct Result {
     return {y + at, pre ? pre + at : nullptr, columns, activation};
   }
 };
+
+/// Calls body(piece, thread) for all pieces; on this thread alone if there is no pool.
+template <class Body>
+void share(ThreadPool* pool, Dim pieces, const Body& body) {
+  if (pool) return pool->run(pieces, body);  // for speed alone: one thread computes the same
+  for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
+}
+
+template <class T>
+void widen(const T* from, Dim count, Compute<T>* to) {
+  for_lanes<Compute<T>>(count, [&](Dim k, Dim n) { Lanes<Compute<T>>::load(from + k, n).store(to + k, n); });
+}
+
+/// op(x) as the kernel reads it.
+template <class T>
+View<T> operand(const Tensor& x, bool transposed) {
+  const View<T> view{x.as<T>(), x.shape()[1], 1};
+  return transposed ? view.transposed() : view;
+}
 
 }  // namespace
 
@@ -240,13 +252,6 @@ void CpuBackend::multiply_few_rows(const Product<T>& p) {
   });
 }
 
-/// Calls body(piece, thread) for all pieces; on this thread alone if there is no pool.
-template <class Body>
-void share(ThreadPool* pool, Dim pieces, const Body& body) {
-  if (pool) return pool->run(pieces, body);  // for speed alone: one thread computes the same
-  for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
-}
-
 template <class T>
 void CpuBackend::multiply_blocks(const Product<T>& p) {
   using C = Compute<T>;
@@ -295,18 +300,6 @@ void CpuBackend::multiply_blocks(const Product<T>& p) {
       }
     }
   }
-}
-
-template <class T>
-void widen(const T* from, Dim count, Compute<T>* to) {
-  for_lanes<Compute<T>>(count, [&](Dim k, Dim n) { Lanes<Compute<T>>::load(from + k, n).store(to + k, n); });
-}
-
-/// op(x) as the kernel reads it.
-template <class T>
-View<T> operand(const Tensor& x, bool transposed) {
-  const View<T> view{x.as<T>(), x.shape()[1], 1};
-  return transposed ? view.transposed() : view;
 }
 
 template <class T>

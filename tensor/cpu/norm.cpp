@@ -81,22 +81,23 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
         const T *const s = sum.as<T>() + r * columns, *const g = dy.as<T>() + r * columns;
         T* const ds = dsum.as<T>() + r * columns;
         const Lanes<C> mean(statistics.as<C>()[2 * r]), inverse(statistics.as<C>()[2 * r + 1]);
-        Lanes<C> slope_sum(C(0)), product_sum(C(0));
+        Lanes<C> dx_hat_sum(C(0)), product_sum(C(0));
         for_lanes<C>(columns, [&](Dim c, Dim n) {
           const auto d = Lanes<C>::load(g + c, n);
           const auto normalized = (Lanes<C>::load(s + c, n) - mean) * inverse;
-          const auto slope = d * Lanes<C>::load(gamma + c, n);  // 0 in the padding
-          slope_sum += slope;
-          product_sum = fma(slope, normalized, product_sum);
+          const auto dx_hat = d * Lanes<C>::load(gamma + c, n);  // 0 in the padding
+          dx_hat_sum += dx_hat;
+          product_sum = fma(dx_hat, normalized, product_sum);
           fma(d, normalized, Lanes<C>::load(block_gamma + c, n)).store(block_gamma + c, n);
           (d + Lanes<C>::load(block_beta + c, n)).store(block_beta + c, n);
         });
-        // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ   with dŷ = dy γ
-        const Lanes<C> mean_slope(cpu::sum(slope_sum) / static_cast<C>(columns)),
+        // ds = (dx̂ − mean(dx̂) − x̂ · mean(dx̂ x̂)) / σ   with dx̂ = dy γ
+        const Lanes<C> mean_dx_hat(cpu::sum(dx_hat_sum) / static_cast<C>(columns)),
             mean_product(cpu::sum(product_sum) / static_cast<C>(columns));
         for_lanes<C>(columns, [&](Dim c, Dim n) {
           const auto normalized = (Lanes<C>::load(s + c, n) - mean) * inverse;
-          const auto centred = fma(Lanes<C>::load(g + c, n), Lanes<C>::load(gamma + c, n), Lanes<C>(C(0)) - mean_slope);
+          const auto centred =
+              fma(Lanes<C>::load(g + c, n), Lanes<C>::load(gamma + c, n), Lanes<C>(C(0)) - mean_dx_hat);
           (fma(Lanes<C>(C(0)) - normalized, mean_product, centred) * inverse).store(ds + c, n);
         });
         if (dx)

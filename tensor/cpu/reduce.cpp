@@ -11,17 +11,6 @@ namespace {
 
 constexpr Dim kBlockElements = 4096;
 
-/// sum_of(begin, end) of every block of [0, count), then the pairwise sum of these.
-template <class Parallel, class SumOf>
-double sum_blocks(Dim count, double* sums, const Parallel& parallel, const SumOf& sum_of) {
-  // A block is summed sooner than it is handed out: a piece is some of them.
-  parallel(count, 16 * kBlockElements, [&](Dim begin, Dim end) {
-    for (Dim at = begin; at < end; at += kBlockElements)
-      sums[at / kBlockElements] = sum_of(at, std::min(end, at + kBlockElements));
-  });
-  return tree_sum(sums, (count + kBlockElements - 1) / kBlockElements);
-}
-
 /// to[c] += Σ rows[r][c], one row after the other; four share a pass over `to`.
 template <class T, class C = Compute<T>>
 void add_rows(const T* rows, Dim stride, Dim count, Dim columns, C* to) {
@@ -45,34 +34,34 @@ bool is_finite(T value) {
 
 }  // namespace
 
+/// Σ over all elements, where add(value, partial) is partial with what an element adds.
+template <class T, class Add>
+double CpuBackend::sum_of(const Tensor& x, const Add& add) {
+  using C = Compute<T>;
+  const Workspace workspace(*this, static_cast<std::size_t>(x.elements() / kBlockElements + 1) * sizeof(double));
+  double* const sums = workspace.as<double>();
+  // A block is summed sooner than it is handed out: a piece is some of them.
+  parallel(x.elements(), 16 * kBlockElements, [&](Dim begin, Dim end) {
+    for (Dim at = begin; at < end; at += kBlockElements) {
+      Lanes<C> partial(C(0));
+      for_lanes<C>(std::min(end - at, kBlockElements),
+                   [&](Dim i, Dim n) { partial = add(Lanes<C>::load(x.as<T>() + at + i, n), partial); });
+      sums[at / kBlockElements] = static_cast<double>(cpu::sum(partial));
+    }
+  });
+  return tree_sum(sums, (x.elements() + kBlockElements - 1) / kBlockElements);
+}
+
 void CpuBackend::sum(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("sum", x.dtype(), [&]<class T>() {
-    using C = Compute<T>;
-    const Workspace sums(*this, static_cast<std::size_t>(x.elements() / kBlockElements + 1) * sizeof(double));
-    const auto share = [&](Dim count, Dim piece, const auto& body) { parallel(count, piece, body); };
-    const double total = sum_blocks(x.elements(), sums.as<double>(), share, [&](Dim begin, Dim end) {
-      Lanes<C> partial(C(0));
-      for_lanes<C>(end - begin, [&](Dim i, Dim n) { partial += Lanes<C>::load(x.as<T>() + begin + i, n); });
-      return static_cast<double>(cpu::sum(partial));
-    });
-    out.as<C>()[0] = static_cast<C>(total * factor);
+    const double total = sum_of<T>(x, [](auto value, auto partial) { return partial += value; });
+    out.as<Compute<T>>()[0] = static_cast<Compute<T>>(total * factor);
   });
 }
 
 void CpuBackend::norm(const Tensor& x, const Tensor& out) {
   dispatch_real("norm", x.dtype(), [&]<class T>() {
-    using C = Compute<T>;
-    const Workspace sums(*this, static_cast<std::size_t>(x.elements() / kBlockElements + 1) * sizeof(double));
-    const auto share = [&](Dim count, Dim piece, const auto& body) { parallel(count, piece, body); };
-    const double total = sum_blocks(x.elements(), sums.as<double>(), share, [&](Dim begin, Dim end) {
-      Lanes<C> partial(C(0));
-      for_lanes<C>(end - begin, [&](Dim i, Dim n) {
-        const auto v = Lanes<C>::load(x.as<T>() + begin + i, n);
-        partial = fma(v, v, partial);
-      });
-      return static_cast<double>(cpu::sum(partial));
-    });
-    out.as<double>()[0] = std::sqrt(total);
+    out.as<double>()[0] = std::sqrt(sum_of<T>(x, [](auto value, auto partial) { return fma(value, value, partial); }));
   });
 }
 

@@ -1,6 +1,5 @@
 #include "tensor/cpu/thread_pool.h"
 
-#include <algorithm>
 #include <system_error>
 
 #include "io/error.h"

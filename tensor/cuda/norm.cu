@@ -150,12 +150,12 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
   for (auto& of_row : of_rows) set_to_0<C, 2>(of_row);
   __syncthreads();
   for (Dim row = begin; row < end; ++row, at += a.columns) {
-    Pack<T> normalized = next.sum.unpack(), slope = next.dy.unpack();  // to become x̂ and dŷ = dy γ
+    Pack<T> normalized = next.sum.unpack(), slope = next.dy.unpack();  // to become x̂ and dx̂ = dy γ
     const C mean = next.mean, inverse = next.inverse;
     const std::int64_t key = next.key;
     if (row + 1 < end)  // the next row is on its way from now on
       next = BackwardRow<T>::template load<kAligned>(a, row + 1, at + a.columns, left);
-    C means[2] = {0, 0};               // at first the sums of dŷ and of dŷ x̂
+    C means[2] = {0, 0};               // at first the sums of dx̂ and of dx̂ x̂
     for (int i = 0; i < kPack; ++i) {  // after the end of the row dy is 0, and x̂ any number
       normalized[i] = (normalized[i] - mean) * inverse;
       dgamma[i] += slope[i] * normalized[i];
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
     }
     add_up(means, of_rows[row % 2]);
     for (C& m : means) m *= a.inverse_columns;
-    // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ
+    // ds = (dx̂ − mean(dx̂) − x̂ · mean(dx̂ x̂)) / σ
     for (int i = 0; i < kPack; ++i) slope[i] = (slope[i] - means[0] - normalized[i] * means[1]) * inverse;
     const PackedPack<T> dsum(slope);
     store_packed<kAligned>(a.dsum + at, left, dsum);

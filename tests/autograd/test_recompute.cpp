@@ -93,6 +93,17 @@ TEST_CASE("a leaf is done after the part that uses it was computed again") {
   CHECK(done == std::vector<const GradientSlot*>{last.slot().get(), w.slot().get(), x.slot().get()});
 }
 
+TEST_CASE("the parameters of a part that is computed again are leaves") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = drawn({4}, 1, *backend), w = drawn({4}, 2, *backend);
+  const Variable twice = add(w, w);
+  CHECK_THROWS_WITH_AS(recomputed(x, {twice}, [&](const Variable& in) { return mul(in, twice); }),
+                       doctest::Contains("expected parameters that are leaves, got the result of \"add\""), Error);
+  const NoGrad no_graph;
+  const Variable constant = add(w, w);
+  CHECK(recomputed(x, {constant}, [&](const Variable& in) { return mul(in, constant); }).shape() == Shape{4});
+}
+
 TEST_CASE("every second part is computed again, the first one included, and none beyond the scope") {
   const auto parts = [] {
     return std::vector<bool>{Recomputing::next_part(), Recomputing::next_part(), Recomputing::next_part()};

@@ -20,6 +20,17 @@ TEST_CASE("an op on a tensor without a value says so") {
   CHECK_THROWS_WITH(ops::slice(Tensor{}, 0, 0, 1), doctest::Contains("slice: x has no value; hint: "));
   CHECK_THROWS_WITH(ops::sum_to(Tensor{}, {1}), doctest::Contains("sum_to: x has no value; hint: "));
   CHECK_THROWS_WITH(ops::copy_into(ops::sum(x), Tensor{}), doctest::Contains("copy: out has no value; hint: "));
+  CHECK_THROWS_WITH(ops::fill(Tensor{}, 1), doctest::Contains("fill: out has no value; hint: "));
+  CHECK_THROWS_WITH(ops::first_non_finite(Tensor{}), doctest::Contains("first_non_finite: x has no value; hint: "));
+}
+
+TEST_CASE("a shape has no more elements than can be counted") {
+  constexpr Dim kMany = Dim{1} << 32;
+  CHECK(Shape{kMany, kMany / 4}.elements() == Dim{1} << 62);
+  CHECK_THROWS_WITH_AS(static_cast<void>(Shape{kMany, kMany}),
+                       doctest::Contains("shape: expected dimensions whose product is below 2^63, got [4294967296, "),
+                       Error);
+  CHECK_THROWS_AS(static_cast<void>(Shape{kMany, 1}.with(1, kMany)), Error);
 }
 
 TEST_CASE("an op whose one tensor has no value says which op it was") {

@@ -27,14 +27,14 @@ Normalized layer_norm(const Row& x, const Row& gamma, const Row& beta) {
 
 Row layer_norm_backward(const Normalized& saved, const Row& gamma, const Row& dy) {
   const auto n = static_cast<double>(dy.size());
-  double mean_slope = 0, mean_product = 0;
+  double mean_dx_hat = 0, mean_product = 0;
   for (std::size_t i = 0; i < dy.size(); ++i) {
-    mean_slope += dy[i] * gamma[i] / n;
+    mean_dx_hat += dy[i] * gamma[i] / n;
     mean_product += dy[i] * gamma[i] * saved.x_hat[i] / n;
   }
   Row dx;
   for (std::size_t i = 0; i < dy.size(); ++i)
-    dx.push_back((dy[i] * gamma[i] - mean_slope - saved.x_hat[i] * mean_product) / saved.sigma);
+    dx.push_back((dy[i] * gamma[i] - mean_dx_hat - saved.x_hat[i] * mean_product) / saved.sigma);
   return dx;
 }
 

@@ -334,8 +334,9 @@ TEST_CASE("where words are learnt alone the pooler and the head of next sentence
         if (now == before.at(name)) kept.insert(name);
       CHECK(kept == std::set<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight",
                                           "cls.seq_relationship.bias", "cls.seq_relationship.weight"});
-      const std::string frozen =
-          fmt::format("  frozen      pooler, nsp: {} parameters are trained\n", parameters.trainable());
+      Dim trained = 0;
+      for (const auto& segment : parameters.segments()) trained += segment.rate == 0 ? 0 : segment.count();
+      const std::string frozen = fmt::format("  frozen      pooler, nsp: {} parameters are trained\n", trained);
       CHECK(nn::PartRates(objective.largest(self, 2)->parts(), {}).text(objective.model()) == frozen);
     }
 }

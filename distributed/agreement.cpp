@@ -4,7 +4,7 @@
 
 #include "distributed/exchange.h"
 #include "io/error.h"
-#include "io/host_name.h"
+#include "io/machine.h"
 
 namespace bertrand::distributed {
 namespace {

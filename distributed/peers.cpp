@@ -9,7 +9,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "io/host_name.h"
+#include "io/machine.h"
 
 namespace bertrand::distributed {
 namespace {

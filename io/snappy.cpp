@@ -7,9 +7,9 @@
 namespace bertrand::io {
 namespace {
 
-class Decompressor {
+class SnappyReader {
  public:
-  Decompressor(std::string_view bytes, const std::string& place, Failure failure)
+  SnappyReader(std::string_view bytes, const std::string& place, Failure failure)
       : rest_(bytes), place_(place), failure_(failure) {}
 
   std::string run(std::size_t most) {
@@ -92,7 +92,7 @@ class Decompressor {
 }  // namespace
 
 std::string decompress_snappy(std::string_view bytes, std::size_t most, const std::string& place, Failure failure) {
-  return Decompressor(bytes, place, failure).run(most);
+  return SnappyReader(bytes, place, failure).run(most);
 }
 
 }  // namespace bertrand::io

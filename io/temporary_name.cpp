@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "io/files.h"
-#include "io/host_name.h"
+#include "io/machine.h"
 
 namespace bertrand::io {
 namespace {

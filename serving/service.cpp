@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "io/error.h"
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "io/say.h"
 #include "io/units.h"
 

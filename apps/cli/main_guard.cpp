@@ -25,7 +25,7 @@
 #include "apps/cli/settings_sources.h"
 #include "distributed/processes.h"
 #include "io/error.h"
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "io/nearest_name.h"
 #include "io/say.h"
 #include "io/version.h"

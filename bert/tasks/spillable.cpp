@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "io/host_name.h"
+#include "io/machine.h"
 
 namespace bertrand::tasks {
 

@@ -14,7 +14,7 @@
 #include "distributed/exchange.h"
 #include "distributed/parts.h"
 #include "distributed/replica_group.h"
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "io/signals.h"
 #include "tensor/backends.h"
 

@@ -13,7 +13,7 @@
 
 #include "io/error.h"
 #include "io/file_replacer.h"
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "io/staged_directory.h"
 #include "io/temporary_name.h"
 #include "support/file_limit.h"

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "io/protobuf.h"
 #include "io/tfrecord.h"
 

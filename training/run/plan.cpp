@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "distributed/gradient_sum.h"
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "io/signals.h"
 #include "io/units.h"
 #include "tensor/backends.h"

@@ -6,8 +6,8 @@
 #include <ctime>
 
 #include "distributed/replica_group.h"
-#include "io/host_name.h"
 #include "io/json.h"
+#include "io/machine.h"
 #include "io/version.h"
 #include "training/run/run_files.h"
 

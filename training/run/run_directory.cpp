@@ -12,7 +12,7 @@
 
 #include "io/error.h"
 #include "io/file_arguments.h"
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "io/temporary_name.h"
 #include "training/run/run_config.h"
 

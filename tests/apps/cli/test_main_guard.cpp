@@ -11,7 +11,7 @@
 #include <new>
 #include <sstream>
 
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "support/program.h"
 
 using namespace bertrand;

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "io/host_name.h"
+#include "io/machine.h"
 #include "support/faulty_files.h"
 #include "support/refusal.h"
 

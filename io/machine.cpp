@@ -1,4 +1,4 @@
-#include "io/host_name.h"
+#include "io/machine.h"
 
 #include <unistd.h>
 

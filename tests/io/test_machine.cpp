@@ -1,5 +1,5 @@
 // What the machine and this process say of themselves.
-#include "io/host_name.h"
+#include "io/machine.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "io/error.h"
+#include "io/file_names.h"
 
 namespace bertrand::io {
 namespace {
@@ -66,7 +67,7 @@ void check_new_directory(const std::string& flag, const fs::path& directory) {
   if (fs::exists(fs::symlink_status(directory)))
     fail(Failure::usage, "--{}: {}: expected a name that is free, got a {}; hint: remove it or name another", flag,
          directory.string(), kind_at(directory));
-  const fs::path parent = directory.has_parent_path() ? directory.parent_path() : fs::path(".");
+  const fs::path parent = parent_of(directory);
   if (!fs::is_directory(parent))
     fail(Failure::usage, "--{}: {}: expected a directory that exists, got none", flag, parent.string());
 }

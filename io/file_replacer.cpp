@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "io/descriptor.h"
+#include "io/file_names.h"
 
 namespace bertrand::io {
 
@@ -38,7 +39,7 @@ void FileReplacer::publish() {
   if (!staged_) return;
   files_.rename(staged_->path(), file_);
   in_place_ = true;
-  files_.sync_directory(file_.parent_path().empty() ? "." : file_.parent_path());
+  files_.sync_directory(parent_of(file_));
 }
 
 }  // namespace bertrand::io

@@ -12,6 +12,7 @@
 
 #include "io/descriptor.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/file_replacer.h"
 #include "io/input_files.h"
 #include "io/signals.h"
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 [[noreturn]] void refuse_write(const fs::path& file, std::size_t needed, int error) {
   if (error != ENOSPC && error != EDQUOT) refuse_call(file, "write", error);
   std::error_code ignored;
-  const fs::space_info space = fs::space(file.parent_path().empty() ? "." : file.parent_path(), ignored);
+  const fs::space_info space = fs::space(parent_of(file), ignored);
   fail(Failure::io, "{}: write: {}: needed {} bytes, available {} bytes", file.string(), std::strerror(error), needed,
        ignored ? 0 : space.available);
 }

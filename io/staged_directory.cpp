@@ -5,18 +5,11 @@
 
 #include "io/error.h"
 #include "io/file_arguments.h"
+#include "io/file_names.h"
 
 namespace bertrand::io {
-namespace {
 
 namespace fs = std::filesystem;
-
-/// A path that ends with a slash has no name of its own.
-fs::path without_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
-
-fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
-
-}  // namespace
 
 StagedDirectory::StagedDirectory(Files& files, const fs::path& directory, const std::string& flag)
     : files_(files), directory_(without_slash(directory)) {

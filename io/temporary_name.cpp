@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "io/file_names.h"
 #include "io/files.h"
 #include "io/machine.h"
 
@@ -56,7 +57,7 @@ struct Lock {
 void remove_leftovers(const fs::path& file) {
   const fs::path own = temporary_name(file);
   const std::string first = fs::path(beginning(file)).filename().string();
-  const fs::path parent = own.has_parent_path() ? own.parent_path() : fs::path(".");
+  const fs::path parent = parent_of(own);
   std::error_code error;  // what cannot be listed is left
   std::vector<fs::path> found;
   for (fs::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error))

@@ -10,6 +10,7 @@
 #include "bert/text/vocabulary.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
+#include "io/file_names.h"
 #include "io/line_source.h"
 #include "tensor/backends.h"
 
@@ -72,11 +73,11 @@ std::string page_of_model(const Options& options) {
   const explain::Model model(directory, *backend);
   const explain::Explanation explanation(model, texts, rows.empty() ? texts : rows);
   if (!options.projector.empty()) explanation.write_projector(io::Files::system(), options.projector);
-  const fs::path whole = fs::absolute(directory).lexically_normal();
+  const fs::path whole = io::without_slash(fs::absolute(directory).lexically_normal());
   std::string page;
   for (const std::size_t tokens : {64, 56, 48, 40, 32, 24, 16, 12, 8}) {
     io::Json numbers = explanation.json(tokens);
-    numbers["name"] = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+    numbers["name"] = whole.filename().string();
     numbers["model"] = directory.string();
     numbers["file"] = options.texts.string();
     numbers["rows_file"] = (rows.empty() ? options.texts : run / "eval_rows.jsonl").string();

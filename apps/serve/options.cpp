@@ -2,6 +2,7 @@
 #include "apps/serve/options.h"
 
 #include "apps/cli/flags.h"
+#include "io/file_names.h"
 #include "io/units.h"
 
 namespace bertrand::serve {
@@ -118,8 +119,7 @@ serving::ModelPlace place_of(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals != std::string::npos && text.find('/') > equals)
     return {.name = text.substr(0, equals), .directory = text.substr(equals + 1)};
-  std::filesystem::path directory = std::filesystem::absolute(text).lexically_normal();
-  if (!directory.has_filename()) directory = directory.parent_path();  // of a path with a slash at its end
+  const auto directory = io::without_slash(std::filesystem::absolute(text).lexically_normal());
   return {.name = directory.filename().string(), .directory = text};
 }
 

@@ -15,6 +15,7 @@
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_checksum.h"
+#include "io/file_names.h"
 
 namespace bertrand::data {
 namespace {
@@ -341,8 +342,8 @@ void CorpusWriter::go_on() {
 }  // namespace
 
 CorpusResult write_corpus(const CorpusJob& job, const text::Tokenizer& tokenizer, io::Files& files) {
-  const fs::path output = job.output.has_filename() ? job.output : job.output.parent_path();
-  const fs::path parent = output.has_parent_path() ? output.parent_path() : fs::path(".");
+  const fs::path output = io::without_slash(job.output);
+  const fs::path parent = io::parent_of(output);
   const fs::path partial = output.string() + ".partial";
   io::check_new_directory("output", output);
   require_own(partial);

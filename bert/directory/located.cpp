@@ -11,6 +11,7 @@
 #include "bert/directory/model_directory.h"
 #include "io/descriptor.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/input_files.h"
 #include "io/json.h"
 
@@ -157,7 +158,7 @@ void require_model(const fs::path& model) {
 fs::path directory_of(const fs::path& model) {
   if (const fs::path saved_model = saved_model_of(model); !saved_model.empty()) return saved_model / "assets.extra";
   if (fs::is_directory(model) || !is_there(model)) return model;
-  return model.has_parent_path() ? model.parent_path() : fs::path(".");
+  return io::parent_of(model);
 }
 
 WeightFiles weight_files(const fs::path& model) {

@@ -7,6 +7,7 @@
 #include "bert/report/evaluation.h"
 #include "bert/report/report.h"
 #include "bert/report/samples.h"
+#include "io/file_names.h"
 #include "io/input_files.h"
 #include "io/units.h"
 #include "training/run/flag_table.h"
@@ -122,8 +123,8 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
   const Source source{directory, notes};
   const io::Json config = source.object("run_config.json", true);
   io::Json run = configuration(config);
-  const fs::path whole = fs::absolute(directory).lexically_normal();
-  run["name"] = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+  const fs::path whole = io::without_slash(fs::absolute(directory).lexically_normal());
+  run["name"] = whole.filename().string();
   run["path"] = directory.string();
   run["curves"] = io::Json::object();
   if (const auto lines = source.text("metrics.jsonl", trains(config))) {

@@ -12,6 +12,7 @@
 
 #include "io/error.h"
 #include "io/file_arguments.h"
+#include "io/file_names.h"
 #include "io/machine.h"
 #include "io/temporary_name.h"
 #include "training/run/run_config.h"
@@ -91,7 +92,7 @@ class RunDirectory::HeldFiles : public io::Files {
 };
 
 RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, ProgramFiles names, io::Files& files)
-    : path_(path.has_filename() ? path : path.parent_path()),
+    : path_(io::without_slash(path)),
       names_(std::move(names)),
       files_(files),
       held_files_(std::make_unique<HeldFiles>(*this, files)) {
@@ -121,7 +122,7 @@ void RunDirectory::require_held() const {
 /// away would be lost.
 void RunDirectory::make_directories(const fs::path& path) {
   if (fs::is_directory(path)) return;
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const fs::path parent = io::parent_of(path);
   make_directories(parent);
   files_.make_directory(path);
   created_.push_back(path);

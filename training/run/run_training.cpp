@@ -9,6 +9,7 @@
 #include "distributed/exchange.h"
 #include "distributed/processes.h"
 #include "io/file_arguments.h"
+#include "io/file_names.h"
 #include "io/say.h"
 #include "io/signals.h"
 #include "io/units.h"
@@ -178,7 +179,7 @@ void check_profile(const TrainingRun& run) {
   namespace fs = std::filesystem;
   const fs::path& profile = run.settings.profile;
   io::check_output("profile", profile, run.files);
-  const fs::path parent = profile.has_parent_path() ? profile.parent_path() : fs::path(".");
+  const fs::path parent = io::parent_of(profile);
   std::error_code ignored;
   for (const fs::path& input : run.files)
     if (fs::is_directory(input, ignored) && fs::equivalent(parent, input, ignored))

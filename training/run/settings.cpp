@@ -7,6 +7,7 @@
 
 #include "distributed/processes.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/units.h"
 
 namespace bertrand::training {
@@ -96,8 +97,7 @@ void complete(Settings& s) {
 /// without a name would still be in it then.
 std::filesystem::path Settings::spill_directory() const {
   if (!is_rehearsal()) return output;
-  const bool ends_in_slash = !output.has_filename();
-  std::filesystem::path directory = (ends_in_slash ? output.parent_path() : output).parent_path();
+  std::filesystem::path directory = io::without_slash(output).parent_path();
   std::error_code ignored;
   while (!directory.empty() && !std::filesystem::is_directory(directory, ignored)) directory = directory.parent_path();
   if (directory.empty()) directory = ".";

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "io/ascii.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/gzip.h"
 #include "io/input_files.h"
 #include "io/signals.h"
@@ -22,22 +22,6 @@ void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, 
   if (bytes > most)
     fail(Failure::input, "{}: expected at most {} after decompression, got more; hint: unpack it first", file.string(),
          bytes_text(static_cast<double>(most)));
-}
-
-std::string plain_extension(const std::filesystem::path& file) {
-  const auto extension_of = [](const std::filesystem::path& name) { return ascii_lower(name.extension().string()); };
-  const std::string last = extension_of(file);
-  return last == ".gz" || last == ".zst" ? extension_of(file.stem()) : last;
-}
-
-bool is_table(const std::filesystem::path& file) {
-  const std::string extension = plain_extension(file);
-  return extension == ".csv" || extension == ".tsv";
-}
-
-bool is_json_lines(const std::filesystem::path& file) {
-  const std::string extension = plain_extension(file);
-  return extension == ".jsonl" || extension == ".ndjson" || extension == ".json";
 }
 
 ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
@@ -54,7 +38,7 @@ ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
   if (is_plain && is_plain(beginning)) return;
   if (is_gzip(beginning)) decompressor_ = std::make_unique<GzipStream>(file_);
   else if (is_zstd(beginning)) decompressor_ = std::make_unique<ZstdStream>(file_);
-  else if (const std::filesystem::path kind = file.extension(); kind == ".gz" || kind == ".zst")
+  else if (is_compressed_name(file))
     fail(Failure::input, "{}: expected data of gzip or Zstandard, as its name says, got {}; hint: is it {}?", file_,
          beginning.empty() ? "an empty file" : "another beginning",
          beginning.size() < kBeginning ? "cut short" : "unpacked already, so that it needs another name");

@@ -17,13 +17,6 @@ constexpr std::uint64_t kMostDecompressed = std::uint64_t{4} << 30;
 /// Throws Error(Failure::input) if `bytes` out of a compressed file are more than `most`.
 void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, std::uint64_t most);
 
-/// The extension of the file's name without what a compressor added, in lower case: .jsonl of A.JSONL.gz.
-std::string plain_extension(const std::filesystem::path& file);
-/// Whether that is .csv or .tsv.
-bool is_table(const std::filesystem::path& file);
-/// Whether it is .jsonl, .ndjson or .json: a JSON object in each line.
-bool is_json_lines(const std::filesystem::path& file);
-
 class ByteSource {
  public:
   static constexpr std::size_t kBeginning = 12;

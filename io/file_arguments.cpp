@@ -26,7 +26,7 @@ void check_output(const std::string& flag, const fs::path& output, const std::ve
   if (output == "-") fail(Failure::usage, "--{}: expected a file, got -; hint: ./- is a file of that name", flag);
   if (fs::is_directory(output, ignored))
     fail(Failure::usage, "--{}: expected a file, got the directory {}", flag, output.string());
-  if (const fs::path kind = output.extension(); kind == ".gz" || kind == ".zst")
+  if (is_compressed_name(output))
     fail(Failure::usage, "--{}: expected a name of a file that is not compressed, got {}; hint: compress it afterwards",
          flag, output.string());
   if (const fs::path directory = output.parent_path(); !directory.empty() && !fs::is_directory(directory, ignored))

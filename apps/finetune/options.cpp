@@ -4,9 +4,9 @@
 #include <set>
 
 #include "distributed/processes.h"
-#include "io/byte_source.h"
 #include "io/comma_list.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/nearest_name.h"
 
 namespace bertrand::finetune {

@@ -6,6 +6,7 @@
 #include "bert/network/config.h"
 #include "distributed/processes.h"
 #include "io/error.h"
+#include "io/file_names.h"
 
 namespace bertrand::pretrain {
 
@@ -17,9 +18,7 @@ bool holds_nothing(const std::filesystem::path& file) {
 }
 
 bool is_tfrecord(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz") || name.ends_with(".tfrecord.zst") ||
-         io::is_tfrecord(file);
+  return io::plain_extension(file) == ".tfrecord" || io::is_tfrecord(file);
 }
 
 InputKind kind_of_file(const std::filesystem::path& file) {

@@ -6,9 +6,9 @@
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
-#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
+#include "io/file_names.h"
 
 namespace bertrand::report {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
-#include "io/byte_source.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/input_files.h"
 
 namespace bertrand::data {

@@ -9,6 +9,7 @@
 #include "bert/text/utf8.h"
 #include "io/byte_source.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/input_files.h"
 #include "io/json.h"
 #include "io/signals.h"

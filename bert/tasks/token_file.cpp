@@ -8,6 +8,7 @@
 #include "bert/tasks/labels.h"
 #include "bert/tasks/table_formats.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/json.h"
 #include "io/line_source.h"
 #include "io/signals.h"

@@ -31,7 +31,7 @@ TEST_CASE("the bytes of all inputs are counted, and inputs and outputs that cann
   CHECK(is_refused(Failure::usage, {one, two}, {out, here / "two"}));
   CHECK(is_refused(Failure::usage, {one}, {out, here / "." / "out"}));
   CHECK_FALSE(is_refused(Failure::usage, {one}, {"a-name-without-a-directory"}));
-  CHECK(is_refused(Failure::usage, {one}, {here / "out.gz"}));
+  for (const char* compressed : {"out.gz", "out.ZST"}) CHECK(is_refused(Failure::usage, {one}, {here / compressed}));
   CHECK(is_refused(Failure::usage, {one}, {"-"}));
   fs::create_symlink("nothing", here / "link");
   CHECK(support::refusal(Failure::input, [&] { check_files({here / "link"}, {}); }) ==

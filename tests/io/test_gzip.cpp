@@ -56,7 +56,7 @@ TEST_CASE("a file that is called as a compressed one and does not begin as one i
   CHECK(refusal("f.zst", "\x28\xB5\x2F") == message("f.zst", "another beginning"));
   CHECK(refusal("f.txt.gz", "a text of some words\n") ==
         message("f.txt.gz", "another beginning", "unpacked already, so that it needs another name"));
-  for (const char* name : {"f.gz", "f.zst"}) CHECK(refusal(name, "") == message(name, "an empty file"));
+  for (const char* name : {"f.gz", "f.zst", "F.GZ"}) CHECK(refusal(name, "") == message(name, "an empty file"));
   CHECK(refusal("f.txt", "") == "");
   CHECK(refusal("f.gz", support::gzipped("")) == "");
   CHECK(refusal("f.zst", std::string("\x50\x2A\x4D\x18\0\0\0\0", 8)) == "");  // as pzstd begins

@@ -2,22 +2,18 @@
 
 #include <fmt/format.h>
 
+#include "io/shortened.h"
+
 namespace bertrand::io {
 
 std::string markdown_cell(std::string_view text, std::size_t most) {
-  const bool cut = text.size() > most;
-  if (cut) {
-    std::size_t end = most;
-    while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // not within a character
-    text = text.substr(0, end);
-  }
   constexpr std::string_view kMarkup = "|`<&\\*_[]~";
   std::string cell;
-  for (const char c : text)
+  for (const char c : shortened(text, most))
     if (c == '\n' || c == '\r' || c == '\t') cell += ' ';
     else if (kMarkup.find(c) != std::string_view::npos) cell += fmt::format("&#{};", int{c});
     else cell += c;
-  return cell + (cut ? "…" : "");
+  return cell;
 }
 
 }  // namespace bertrand::io

@@ -2,6 +2,7 @@
 #include "serving/routes.h"
 
 #include "io/error.h"
+#include "io/shortened.h"
 #include "serving/kserve.h"
 #include "serving/tensorflow.h"
 
@@ -105,21 +106,9 @@ Plan plan(const Request& request, const Served& served) {
   }
 }
 
-namespace {
-
-/// A message may repeat what the request has. It waits for its client outside of the budget, so it must be short.
-std::string cut(const std::string& message) {
-  constexpr std::size_t kMost = 1000;
-  if (message.size() <= kMost) return message;
-  std::size_t end = kMost;
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;  // not within a character
-  return message.substr(0, end) + "…";
-}
-
-}  // namespace
-
 Response refusal(const Request& request, int status, const std::string& message) {
-  const std::string text = cut(message);
+  // It may repeat what the request has, and waits for its client outside of the budget.
+  const std::string text = io::shortened(message);
   if (is_tei(path_of(request.target))) return {.status = status, .body = tei::error_text(status, text)};
   return {.status = status, .body = fmt::format("{{ \"error\": {} }}", io::json_text(text))};
 }

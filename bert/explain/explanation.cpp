@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bert/report/rows.h"
 #include "bert/tasks/metrics.h"
+#include "io/shortened.h"
 
 namespace bertrand::explain {
 namespace {
@@ -122,7 +122,7 @@ io::Json Explanation::map() const {
     json["y"].push_back(rounded(plane_.y[i]));
     std::string text = rows_[i].text;
     if (rows_[i].pair) text += " | " + *rows_[i].pair;
-    json["text"].push_back(report::cut(text, 240));
+    json["text"].push_back(io::shortened(text, 240));
     json["label"].push_back(rows_[i].label);
     json["prediction"].push_back(rows_[i].prediction);
     io::Json near = io::Json::array();
@@ -154,7 +154,7 @@ void Explanation::write_projector(io::Files& files, const std::filesystem::path&
   for (std::size_t i = 0; i < points_.size(); ++i)
     vectors += fmt::format("{}{}", points_[i], (i + 1) % width == 0 ? '\n' : '\t');
   for (std::size_t i = 0; width > 0 && i < rows_.size(); ++i)
-    metadata += fmt::format("{}\t{}\t{}\n", one_line(report::cut(rows_[i].text, 240)), one_line(rows_[i].label),
+    metadata += fmt::format("{}\t{}\t{}\n", one_line(io::shortened(rows_[i].text, 240)), one_line(rows_[i].label),
                             one_line(rows_[i].prediction));
   io::replace_file(files, directory / "embeddings.tsv", vectors);
   io::replace_file(files, directory / "metadata.tsv", metadata);

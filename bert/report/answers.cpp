@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "io/shortened.h"
+
 namespace bertrand::report {
 namespace {
 
@@ -26,13 +28,14 @@ io::Json row_json(const Question& question) {
   const io::Json json = read_again(question.line);
   io::JsonReader line(json, {"eval_rows.jsonl", Failure::input});
   const std::string said = line.text("prediction");
-  io::Json row = {
-      {"id", line.text("id", "")}, {"text", cut(line.text("text"))}, {"pair", cut(line.text("text_pair", ""))}};
+  io::Json row = {{"id", line.text("id", "")},
+                  {"text", io::shortened(line.text("text"))},
+                  {"pair", io::shortened(line.text("text_pair", ""))}};
   row["label"] = io::Json::array();
   for (const io::Json& one : line.list("label"))
     if (one.is_string() && std::ranges::find(row["label"], one) == row["label"].end()) row["label"].push_back(one);
   row["prediction"] = io::Json::array();
-  if (!said.empty()) row["prediction"].push_back(cut(said));
+  if (!said.empty()) row["prediction"].push_back(io::shortened(said));
   row["right"] = false;  // however little an answer differs from the label
   row["f1"] = question.f1;
   return row;

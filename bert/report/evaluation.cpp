@@ -11,6 +11,7 @@
 
 #include "bert/report/answers.h"
 #include "bert/report/words.h"
+#include "io/shortened.h"
 
 namespace bertrand::report {
 namespace {
@@ -31,8 +32,11 @@ std::pair<std::size_t, std::size_t> classes_of(const Rows& all, const Row& row) 
 /// A row as a list of the page shows it.
 io::Json row_json(const Rows& all, const Row& row) {
   const Shown shown = shown_of(row);
-  io::Json json{{"id", cut(shown.id, 100)}, {"text", cut(shown.text)}, {"tokens", row.tokens}, {"loss", row.loss}};
-  if (shown.pair) json["pair"] = cut(*shown.pair);
+  io::Json json{{"id", io::shortened(shown.id, 100)},
+                {"text", io::shortened(shown.text)},
+                {"tokens", row.tokens},
+                {"loss", row.loss}};
+  if (shown.pair) json["pair"] = io::shortened(*shown.pair);
   if (all.kind == Kind::regression) {
     json["label"] = row.target;
     json["prediction"] = row.score;

@@ -87,12 +87,6 @@ void read_row(const Line& from, Rows& all) {
 
 }  // namespace
 
-std::string cut(const std::string& text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return text.substr(0, most) + "…";
-}
-
 void Calibration::add(double probability, bool right) {
   const double place = std::clamp(probability, 0.0, 1.0) * static_cast<double>(bins.size());
   Bin& bin = bins[std::min(bins.size() - 1, static_cast<std::size_t>(place))];

@@ -88,9 +88,6 @@ struct Shown {
 };
 Shown shown_of(const Row& row);
 
-/// A text as the page shows it: at most `most` bytes of UTF-8, whole characters.
-std::string cut(const std::string& text, std::size_t most = 1000);
-
 /// The figures of rows by their numbers, of which some may come several times: "accuracy", ….
 using FiguresOf = std::function<std::map<std::string, double>(std::span<const std::size_t> drawn)>;
 /// An interval [low, high] for each figure ("eval_accuracy", …) of `rows` rows: 95 % of its values lie in it if as many

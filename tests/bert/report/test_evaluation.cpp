@@ -90,13 +90,6 @@ TEST_CASE("the rows of words and of answers are written line by line, as the pla
   CHECK(ends == lines);
 }
 
-TEST_CASE("a text is cut between characters") {
-  CHECK(report::cut("aé", 3) == "aé");
-  CHECK(report::cut("aé", 2) == "a…");
-  CHECK(report::cut("abc", 2) == "ab…");
-  CHECK(report::cut("שלום", 3) == "ש…");
-}
-
 TEST_CASE("the intervals of punctuation are of the labels other than O, and what is undefined is 0") {
   const tasks::LabelSet names({"O", "COMMA", "PERIOD"});
   const tasks::TokenFile file{.file = "f", .words = std::vector<std::string>(8, "a"), .offsets = {0, 4, 8}};

@@ -4,13 +4,31 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "io/error.h"
 
 namespace bertrand::io {
+
+/// All of `text` as a number; none if it is anything else, or out of the range of T.
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T number{};
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc{} || end != last) return {};
+  return number;
+}
+
+/// All of `text` as a number of at least 0, as versions of a model are; none if it is anything else.
+inline std::optional<std::int64_t> whole_number(std::string_view text) {
+  const auto number = number_in<std::int64_t>(text);
+  return number && *number >= 0 ? number : std::nullopt;
+}
 
 /// What a number may be; bounds are part of it.
 template <class T>
@@ -27,34 +45,23 @@ struct Range {
 /// Error(Failure::usage) naming the flag if it is not a number, a fraction if none is wanted, nan, or out of range.
 template <class T>
 T parse_number(const std::string& flag, const std::string& text, const Range<T>& range) {
-  const auto read = [&text](auto& value) {
-    const char* last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, value);
-    return error == std::errc{} && end == last;
-  };
-  T value{};
-  bool ok = read(value);
+  std::optional<T> value = number_in<T>(text);
   if constexpr (std::is_integral_v<T>) {
     constexpr double kExact = 1LL << 53;  // up to here every whole number is a double
-    double real = 0;
-    bool is_number = !ok && read(real);
+    std::optional<double> real = value ? std::nullopt : number_in<double>(text);
     for (const auto& [unit, factor] : {std::pair{'k', 1e3}, {'M', 1e6}, {'G', 1e9}}) {
       if (!text.ends_with(unit)) continue;
-      const char* const last = text.data() + text.size() - 1;
-      const auto [end, error] = std::from_chars(text.data(), last, real);
-      is_number = error == std::errc{} && end == last;
-      real *= factor;
+      real = number_in<double>(std::string_view(text).substr(0, text.size() - 1));
+      if (real) *real *= factor;
     }
-    if (is_number && real == std::floor(real) && 0 <= real && real <= kExact &&
-        real <= static_cast<double>(std::numeric_limits<T>::max())) {
-      value = static_cast<T>(real);
-      ok = true;
-    }
+    if (real && *real == std::floor(*real) && 0 <= *real && *real <= kExact &&
+        *real <= static_cast<double>(std::numeric_limits<T>::max()))
+      value = static_cast<T>(*real);
   }
-  if (!ok || !(range.least <= value && value <= range.most))
+  if (!value || !(range.least <= *value && *value <= range.most))
     fail(Failure::usage, "{}: expected {}, {}, got \"{}\"", flag, std::is_integral_v<T> ? "a whole number" : "a number",
          range.text(), text);
-  return value;
+  return *value;
 }
 
 }  // namespace bertrand::io

@@ -6,7 +6,7 @@
 
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
-#include "io/whole_number.h"
+#include "io/numbers.h"
 #include "training/run/devices.h"
 
 namespace bertrand::serving {

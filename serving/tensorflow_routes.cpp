@@ -1,8 +1,8 @@
 // The paths under /v1/, and what is told about a model.
 #include <algorithm>
-#include <charconv>
 
 #include "io/ascii.h"
+#include "io/numbers.h"
 #include "serving/tensorflow.h"
 
 namespace bertrand::serving::tensorflow {
@@ -51,12 +51,11 @@ ModelPointer find(const Models& models, const Path& path, bool is_status) {
     if (is_status) refuse(404, "Could not find any versions of model {}", path.name);
     refuse(404, "Servable not found for request: Latest({})", path.name);
   }
-  std::int64_t version = 0;
-  const auto [end, error] = std::from_chars(path.version.data(), path.version.data() + path.version.size(), version);
-  if (error != std::errc{}) refuse(400, "Failed to convert version: {} to numeric.", path.version);
-  if (model && model->version() == version) return model;
-  if (is_status) refuse(404, "Could not find version {} of model {}", version, path.name);
-  refuse(404, "Servable not found for request: Specific({}, {})", path.name, version);
+  const auto version = io::whole_number(path.version);
+  if (!version) refuse(400, "Failed to convert version: {} to numeric.", path.version);
+  if (model && model->version() == *version) return model;
+  if (is_status) refuse(404, "Could not find version {} of model {}", *version, path.name);
+  refuse(404, "Servable not found for request: Specific({}, {})", path.name, *version);
 }
 
 Json tensor(const std::string& name, const char* type, std::size_t dimensions, std::int64_t last) {

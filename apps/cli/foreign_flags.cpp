@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <ranges>
 
 #include "io/error.h"
+#include "io/numbers.h"
 #include "io/say.h"
 
 namespace bertrand::cli {
@@ -185,10 +185,8 @@ std::optional<std::string> in_minutes(const std::string& text) {
   for (const Unit& unit : {Unit{"min", 1}, Unit{"h", 60}, Unit{"s", 1.0 / 60}}) {
     const std::string name = unit.name;
     if (!text.ends_with(name)) continue;
-    const std::string number = text.substr(0, text.size() - name.size());
-    double value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (error == std::errc() && end == number.data() + number.size()) return fmt::format("{}", value * unit.minutes);
+    const auto number = io::number_in<double>(std::string_view(text).substr(0, text.size() - name.size()));
+    if (number) return fmt::format("{}", *number * unit.minutes);
   }
   return std::nullopt;
 }

@@ -8,7 +8,7 @@
 
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
-#include "io/whole_number.h"
+#include "io/numbers.h"
 
 namespace bertrand::exporting {
 

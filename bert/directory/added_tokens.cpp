@@ -11,8 +11,8 @@
 #include "bert/text/tokenizer.h"
 #include "io/error.h"
 #include "io/input_files.h"
+#include "io/numbers.h"
 #include "io/say.h"
-#include "io/whole_number.h"
 
 namespace bertrand::bert {
 namespace {

@@ -1,13 +1,14 @@
 // The JSON of features, line by line.
 #include "bert/features/features.h"
 
-#include <charconv>
 #include <cmath>
 #include <iterator>
 
 #include "bert/inference/model.h"
+#include "io/comma_list.h"
 #include "io/error.h"
 #include "io/json.h"
+#include "io/numbers.h"
 
 namespace bertrand::features {
 namespace {
@@ -73,14 +74,12 @@ text::Sequence encode_line(std::string_view line, const text::Tokenizer& tokeniz
 std::vector<int> parse_layers(const std::string& list, Dim layers_of_model) {
   const auto count = static_cast<int>(layers_of_model);
   std::vector<int> layers;
-  for (const char *at = list.data(), *end = at + list.size(); at <= end; ++at) {
-    int layer = 0;
-    const auto [stop, error] = std::from_chars(at, end, layer);
-    if (error != std::errc() || (stop != end && *stop != ',') || layer < -count || layer >= count)
+  for (const std::string& number : io::comma_list(list)) {
+    const auto layer = io::number_in<int>(number);
+    if (!layer || *layer < -count || *layer >= count)
       fail(Failure::usage, "--layers: expected numbers from {} to {} with commas between, got {}", -count, count - 1,
            list);
-    layers.push_back(layer);
-    at = stop;
+    layers.push_back(*layer);
   }
   return layers;
 }

@@ -2,21 +2,15 @@
 #include "bert/tasks/labels.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "io/error.h"
+#include "io/numbers.h"
 
 namespace bertrand::tasks {
 namespace {
 
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
+std::optional<std::int64_t> integer(std::string_view text) { return io::number_in<std::int64_t>(text); }
 
 /// 0 … n−1, as many as the outputs.
 LabelSet numbered(std::size_t outputs) {

@@ -1,7 +1,6 @@
 #include "bert/tasks/score_files.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <set>
 
@@ -15,6 +14,7 @@
 #include "io/input_files.h"
 #include "io/json_stream.h"
 #include "io/line_source.h"
+#include "io/numbers.h"
 #include "io/table.h"
 
 namespace bertrand::tasks {
@@ -132,12 +132,9 @@ class Lines {
 };
 
 std::int64_t whole_number(const std::string& text, const Lines& lines, const char* what) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end)
-    lines.refuse("{}: expected a whole number, got {}", what, io::shown(io::Json(text)));
-  return value;
+  const auto value = io::number_in<std::int64_t>(text);
+  if (!value) lines.refuse("{}: expected a whole number, got {}", what, io::shown(io::Json(text)));
+  return *value;
 }
 
 void add(std::map<std::string, double>& figures, const std::string& prefix, const ClassFigures& of) {

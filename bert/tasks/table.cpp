@@ -2,7 +2,6 @@
 #include "bert/tasks/table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
 
 #include "bert/tasks/table_formats.h"
@@ -12,6 +11,7 @@
 #include "io/file_names.h"
 #include "io/input_files.h"
 #include "io/json.h"
+#include "io/numbers.h"
 #include "io/signals.h"
 
 namespace bertrand::tasks {
@@ -115,11 +115,8 @@ std::optional<std::size_t> Table::find_column(std::string_view name_or_number) c
            io::json_text(name_or_number));  // a quoted name may have several lines
     return static_cast<std::size_t>(named - columns.begin());
   }
-  std::size_t number = 0;
-  const char* end = name_or_number.data() + name_or_number.size();
-  const auto [stop, error] = std::from_chars(name_or_number.data(), end, number);
-  if (error != std::errc() || stop != end || number >= width) return std::nullopt;
-  return number;
+  const auto number = io::number_in<std::size_t>(name_or_number);
+  return number && *number < width ? number : std::nullopt;
 }
 
 std::string Table::where(const Row& row) const { return fmt::format("{}:{}", file, row.line); }

@@ -2,13 +2,13 @@
 #include "bert/tasks/task_data.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 
 #include "bert/tasks/table_rows.h"
 #include "io/ascii.h"
 #include "io/error.h"
+#include "io/numbers.h"
 #include "io/say.h"
 #include "io/units.h"
 
@@ -72,11 +72,9 @@ std::string warnings_of(const Split& split) {
 std::optional<std::string> score_among(const LabelSet& labels) {
   std::optional<std::string> fraction;
   for (const std::string& name : labels.names()) {
-    double value = 0;
-    const char* const last = name.data() + name.size();
-    const auto [end, error] = std::from_chars(name.data(), last, value);
-    if (error != std::errc{} || end != last || !std::isfinite(value)) return {};
-    if (value != std::floor(value)) fraction = name;
+    const auto value = io::number_in<double>(name);
+    if (!value || !std::isfinite(*value)) return {};
+    if (*value != std::floor(*value)) fraction = name;
   }
   return fraction;
 }

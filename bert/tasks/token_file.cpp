@@ -11,8 +11,8 @@
 #include "io/file_names.h"
 #include "io/json.h"
 #include "io/line_source.h"
+#include "io/numbers.h"
 #include "io/signals.h"
-#include "io/whole_number.h"
 
 namespace bertrand::tasks {
 namespace {

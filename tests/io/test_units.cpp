@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "io/ascii.h"
-#include "io/whole_number.h"
+#include "io/numbers.h"
 #include "support/refusal.h"
 
 using namespace bertrand::io;

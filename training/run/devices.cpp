@@ -1,13 +1,13 @@
 #include "training/run/devices.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "distributed/share.h"
 #include "io/comma_list.h"
+#include "io/numbers.h"
 #include "tensor/backends.h"
 
 namespace bertrand::training {
@@ -22,8 +22,9 @@ std::optional<CudaOptions> cuda_options(std::string_view name) {
   }
   if (name == "cuda") return options;
   if (!name.starts_with("cuda:")) return {};
-  const auto [end, error] = std::from_chars(name.data() + 5, name.data() + name.size(), options.index);
-  if (error != std::errc{} || end != name.data() + name.size() || options.index < 0) return {};
+  const auto index = io::number_in<int>(name.substr(5));
+  if (!index || *index < 0) return {};
+  options.index = *index;
   return options;
 }
 

@@ -10,7 +10,7 @@
 #include "io/error.h"
 #include "io/input_files.h"
 #include "io/json.h"
-#include "io/whole_number.h"
+#include "io/numbers.h"
 
 namespace bertrand::training {
 namespace {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <string>
 
 #include "bert/directory/model_directory.h"
+#include "bert/directory/sentence_files.h"
 #include "io/descriptor.h"
 #include "io/error.h"
 #include "io/file_names.h"
@@ -22,7 +24,7 @@ namespace fs = std::filesystem;
 using io::Json;
 
 constexpr const char* kShardIndex = "model.safetensors.index.json";
-constexpr std::string_view kIndex = ".index";
+constexpr std::string_view kIndex = ".index", kShard = ".data-";  // of a checkpoint
 
 fs::path with_index(const fs::path& prefix) { return prefix.string() + std::string(kIndex); }
 
@@ -168,7 +170,7 @@ WeightFiles weight_files(const fs::path& model) {
   if (is_index(model)) return checkpoint(prefix_of(model));
   require_model(model);
   refuse_other_form(model);
-  if (const std::string name = model.filename().string(); name.find(".data-") != std::string::npos)
+  if (const std::string name = model.filename().string(); name.find(kShard) != std::string::npos)
     fail(Failure::model, "{}: expected the .index of a checkpoint, got a shard of it; hint: name the .index",
          model.string());
   if (!may_be_safetensors(model))
@@ -180,24 +182,38 @@ WeightFiles weight_files(const fs::path& model) {
 }
 
 bool is_model_file(const std::string& name) {
-  static const std::set<std::string> kNames = {"config.json",
-                                               "bert_config.json",
-                                               "vocab.txt",
-                                               "tokenizer.json",
-                                               "tokenizer_config.json",
-                                               "added_tokens.json",
-                                               "special_tokens_map.json",
-                                               "modules.json",
-                                               "sentence_bert_config.json"};
-  return kNames.contains(name) || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") ||
-         name.find(".ckpt.") != std::string::npos || name.find(".ckpt-") != std::string::npos || name.ends_with(kIndex);
+  static const std::set<std::string> kNames = {
+      "config.json",       "bert_config.json",        "vocab.txt", "tokenizer.json", "tokenizer_config.json",
+      "added_tokens.json", "special_tokens_map.json", "checkpoint"};
+  const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  return kNames.contains(name) || std::ranges::find(kSentenceFiles, name) != kSentenceFiles.end() ||
+         ends(".safetensors") || ends(".safetensors.index.json") || ends(kIndex) || has(".ckpt.") || has(".ckpt-") ||
+         has(kShard);
 }
 
 std::vector<fs::path> model_files(const fs::path& model) {
   require_model(model);
   std::vector<fs::path> files;
-  for (const fs::path& file : files_in(directory_of(model)))
-    if (is_model_file(file.filename().string())) files.push_back(file);
+  const auto add_known = [&](const fs::path& directory) {
+    for (const fs::path& file : files_in(directory))
+      if (is_model_file(file.filename().string())) files.push_back(file);
+  };
+  const fs::path directory = directory_of(model);
+  add_known(directory);
+  if (const fs::path saved_model = saved_model_of(model); !saved_model.empty()) {
+    files.push_back(saved_model / "saved_model.pb");
+    if (const fs::path variables = variables_of(saved_model).parent_path(); fs::is_directory(variables))
+      add_known(variables);
+  }
+  // A file of weights may have any name.
+  if (fs::is_regular_file(model) && !is_model_file(model.filename().string())) files.push_back(model);
+  try {
+    for (const fs::path& own : module_directories(directory))
+      std::ranges::copy(files_of_module(directory / own), std::back_inserter(files));
+  } catch (const Error& error) {
+    if (error.failure() != Failure::model) throw;  // a damaged modules.json is refused where it is needed
+  }
   return files;
 }
 

@@ -97,7 +97,8 @@ bool is_moment(const std::string& stored);
 
 /// Whether a file of this name in a model directory is one that the model is read from.
 bool is_model_file(const std::string& name);
-/// Those that are there: no command may write its output over one of them.
+/// Those that are there, also in the directories that modules.json names: no command may write its output over one of
+/// them.
 std::vector<std::filesystem::path> model_files(const std::filesystem::path& model);
 
 /// What a directory is made of besides the weights.

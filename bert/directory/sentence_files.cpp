@@ -28,19 +28,34 @@ fs::path path_of_module(io::JsonReader& module) {
   return own;
 }
 
-void copy_sentence_files(io::Files& files, const fs::path& model, const fs::path& directory) {
-  const fs::path from = directory_of(model), modules = from / "modules.json";
-  if (!fs::exists(modules)) return;
-  for (const char* name : {"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"})
-    if (fs::exists(from / name)) copy_file(files, from / name, directory / name);
+std::vector<fs::path> module_directories(const fs::path& directory) {
+  const fs::path modules = directory / "modules.json";
+  std::vector<fs::path> names;
+  if (!fs::exists(modules)) return names;
   const io::Json list = io::read_json(modules);
   for (const io::Json& each : list) {
     io::JsonReader module(each, {modules.string()}, "[].");
     const fs::path own = path_of_module(module);
-    if (own.empty() || !fs::is_directory(from / own)) continue;  // the encoder, or a module without a file
+    if (!own.empty() && fs::is_directory(directory / own)) names.push_back(own);  // else the encoder, or without a file
+  }
+  return names;
+}
+
+std::vector<fs::path> files_of_module(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  return files;
+}
+
+void copy_sentence_files(io::Files& files, const fs::path& model, const fs::path& directory) {
+  const fs::path from = directory_of(model);
+  if (!fs::exists(from / "modules.json")) return;
+  for (const std::string_view name : kSentenceFiles)
+    if (fs::exists(from / name)) copy_file(files, from / name, directory / name);
+  for (const fs::path& own : module_directories(from)) {
     files.make_directory(directory / own);
-    for (const auto& entry : fs::directory_iterator(from / own))
-      if (entry.is_regular_file()) copy_file(files, entry.path(), directory / own / entry.path().filename());
+    for (const fs::path& file : files_of_module(from / own)) copy_file(files, file, directory / own / file.filename());
     files.sync_directory(directory / own);
   }
 }

@@ -148,7 +148,7 @@ TEST_CASE("a checkpoint that was written loads with the same bits however it is 
     CHECK(read_config(saved.directory / name).hidden_size == 4);
     CHECK(weights_file(saved.directory / name) == saved.directory / "bert_model.ckpt.index");
     CHECK(is_checkpoint(saved.directory / name));
-    CHECK(model_files(saved.directory / name).size() == 5);
+    CHECK(model_files(saved.directory / name).size() == 6);
   }
 }
 

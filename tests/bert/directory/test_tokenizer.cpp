@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "bert/directory/located.h"
@@ -256,13 +257,36 @@ TEST_CASE("what is beside a file of weights is read unless it lies in the variab
 
 TEST_CASE("every file that a model is read from is known as one") {
   const ModelDirectory model;
-  for (const char* name : {"config.json", "added_tokens.json", "modules.json", "model-00001-of-00002.safetensors",
-                           "features.jsonl", "model.safetensors.index.json", "notes.txt", "bert_model.ckpt.index",
-                           "model.ckpt-20.data-00000-of-00001", "variables.index"})
+  for (const char* name :
+       {"config.json", "added_tokens.json", "modules.json", "model-00001-of-00002.safetensors", "features.jsonl",
+        "model.safetensors.index.json", "notes.txt", "bert_model.ckpt.index", "model.ckpt-20.data-00000-of-00001",
+        "variables.index", "checkpoint", "model.data-00000-of-00001", "config_sentence_transformers.json"})
     model.write(name, "");
-  CHECK(model_files(model.directory / "").size() == 8);
+  CHECK(model_files(model.directory / "").size() == 11);
   CHECK_FALSE(is_model_file("features.jsonl"));
   CHECK_FALSE(is_model_file("notes.txt"));
+}
+
+TEST_CASE("the files of a model are also those in the directories that modules.json names and in a SavedModel") {
+  const support::TemporaryDirectory directory;
+  const auto files = [&](const std::string& model) {
+    std::set<std::string> names;
+    for (const std::filesystem::path& file : model_files(directory / model))
+      names.insert(file.lexically_relative(directory / ""));
+    return names;
+  };
+  for (const char* const folder : {"m/1_Pooling", "m/notes", "s/variables", "s/assets.extra"})
+    std::filesystem::create_directories(directory / folder);
+  for (const char* const file : {"m/1_Pooling/config.json", "m/notes/config.json", "m/blob", "s/saved_model.pb",
+                                 "s/variables/variables.index", "s/assets.extra/vocab.txt", "s/notes.txt"})
+    write_text(directory / file, "");
+  write_text(directory / "m/modules.json", R"([{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Normalize"}])");
+  CHECK(files("m") == std::set<std::string>{"m/modules.json", "m/1_Pooling/config.json"});
+  CHECK(files("m/blob") == std::set<std::string>{"m/blob", "m/modules.json", "m/1_Pooling/config.json"});
+  CHECK(files("s") ==
+        std::set<std::string>{"s/saved_model.pb", "s/variables/variables.index", "s/assets.extra/vocab.txt"});
+  write_text(directory / "m/modules.json", "[");
+  CHECK(files("m") == std::set<std::string>{"m/modules.json"});
 }
 
 TEST_CASE("a model that is not there and may be meant as one of Hugging Face's hub is refused with a hint") {

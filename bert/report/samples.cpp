@@ -7,9 +7,12 @@
 namespace bertrand::report {
 namespace {
 
+/// Thrown for a line that is not as a run writes it.
+struct Damaged {};
+
 /// What has a fraction, or is larger than a whole number may be, cannot be converted.
 std::int64_t whole_number(const io::Json& number) {
-  if (!number.is_number_integer()) throw std::bad_optional_access();
+  if (!number.is_number_integer()) throw Damaged();
   return number.get<std::int64_t>();
 }
 
@@ -53,13 +56,16 @@ io::Json samples_of(std::string_view lines, std::size_t most, std::size_t& damag
     const auto line = io::try_parse_json(lines.substr(0, end));
     lines.remove_prefix(std::min(end + 1, lines.size()));
     try {
-      io::Json trial = questions_of(line.value().at("examples"));
-      if (!whole.empty() && trial != questions) throw std::bad_optional_access();
+      if (!line) throw Damaged();
+      io::Json trial = questions_of(line->at("examples"));
+      if (!whole.empty() && trial != questions) throw Damaged();
       add_answers(line->at("examples"), trial);
       whole_number(line->at("step"));
       if (whole.empty()) questions = questions_of(line->at("examples"));
       whole.push_back(*line);
-    } catch (const std::exception&) {
+    } catch (const Damaged&) {
+      ++damaged;
+    } catch (const io::Json::exception&) {  // it lacks a key, or has another type there
       ++damaged;
     }
   }

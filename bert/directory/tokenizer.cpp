@@ -57,7 +57,7 @@ std::optional<TokenizerJson> read_json(const fs::path& file, bool may_be_of_anot
   try {
     return read_tokenizer_json(file);
   } catch (const Error& error) {
-    if (!may_be_of_another_kind) throw;
+    if (!may_be_of_another_kind || error.failure() != Failure::model) throw;
     io::warn("{}; vocab.txt is used", error.what());
     return std::nullopt;
   }

@@ -169,6 +169,15 @@ TEST_CASE("vocab.txt is enough beside a tokenizer.json of another kind, and one 
   CHECK(model.refusal() == "");
 }
 
+TEST_CASE("a tokenizer.json that the system does not give is no tokenizer of another kind") {
+  const std::filesystem::path file = "/sys/devices/system/cpu/online";  // is there, and is read in another way alone
+  if (!std::filesystem::is_regular_file(file)) return;
+  const ModelDirectory model;
+  model.write("vocab.txt", words(15));
+  std::filesystem::create_symlink(file, model.name("tokenizer.json"));
+  CHECK(support::refusal(Failure::io, [&] { model.read(); }).starts_with(model.name("tokenizer.json") + ": read: "));
+}
+
 TEST_CASE("nothing is said of files of a tokenizer that a directory may lack, and rows that only pad are told") {
   ModelDirectory model;
   model.write("vocab.txt", words(15));

@@ -3,15 +3,14 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <future>
 #include <string>
 
 #include "io/crc32c.h"
 #include "io/descriptor.h"
 #include "io/error.h"
 #include "io/files.h"
+#include "io/in_threads.h"
 #include "io/signals.h"
 
 namespace bertrand::io {
@@ -65,17 +64,10 @@ std::vector<std::uint32_t> crc32c_of_files(std::span<const std::filesystem::path
     for (std::uint64_t offset = 0; offset < size; offset += kPieceBytes)
       pieces.push_back({.file = i, .offset = offset, .bytes = std::min(kPieceBytes, size - offset)});
   }
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i; (i = next++) < pieces.size();) {
-      leave_if_requested("comparing checksums");
-      pieces[i].crc32c = OpenFile(files[pieces[i].file]).crc32c(pieces[i].offset, pieces[i].bytes, 0);
-    }
-  };
-  std::vector<std::future<void>> workers;
-  // How many there are is for speed alone.
-  for (int i = 0; i < std::max(threads, 1); ++i) workers.push_back(std::async(std::launch::async, work));
-  for (auto& worker : workers) worker.get();
+  in_threads(pieces.size(), threads, [&](std::size_t i) {
+    leave_if_requested("comparing checksums");
+    pieces[i].crc32c = OpenFile(files[pieces[i].file]).crc32c(pieces[i].offset, pieces[i].bytes, 0);
+  });
   std::vector<std::uint32_t> sums(files.size(), 0);
   for (const Piece& piece : pieces) sums[piece.file] = crc32c_joined(sums[piece.file], piece.crc32c, piece.bytes);
   return sums;

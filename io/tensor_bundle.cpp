@@ -2,14 +2,11 @@
 #include "io/tensor_bundle.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <functional>
-#include <thread>
 
 #include "io/bundle_types.h"
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/in_threads.h"
 #include "io/input_files.h"
 #include "io/table.h"
 
@@ -25,25 +22,6 @@ BundleIndex read_index(const fs::path& file) {
   const MappedFile mapped(file);
   return parse_bundle_index({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()},
                             file.string());
-}
-
-/// Calls `body` with 0 to count - 1, in several threads. What is thrown for the lowest number is thrown here.
-void in_threads(std::size_t count, int threads, const std::function<void(std::size_t)>& body) {
-  std::vector<std::exception_ptr> failures(count);
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i; (i = next++) < count;) try {
-        body(i);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-  };
-  std::vector<std::jthread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  others.clear();
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace

@@ -16,9 +16,7 @@ void write_corpus(const CorpusOptions& options) {
   io::catch_stop_signals(io::OnStop::leave);
   const double input_bytes = io::check_files(options.inputs, {});
   io::check_readable_twice(options.inputs);
-  const text::Vocabulary vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
-  const text::Tokenizer tokenizer(
-      vocabulary, {.lower_case = text::lower_cases(vocabulary, options.cased, options.vocab_file.string())});
+  const text::Tokenizer tokenizer = text::load_tokenizer(options.vocab_file, options.cased);
   io::ByteProgress progress("tokenising", input_bytes);
   const data::CorpusResult result = data::write_corpus(
       {.inputs = options.inputs,

@@ -16,9 +16,7 @@
 namespace bertrand::prepare {
 namespace {
 
-data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& vocabulary, double input_bytes) {
-  const text::Tokenizer tokenizer(
-      vocabulary, {.lower_case = text::lower_cases(vocabulary, options.cased, options.vocab_file.string())});
+data::Corpus read_inputs(const RecordsOptions& options, const text::Tokenizer& tokenizer, double input_bytes) {
   io::ByteProgress progress("tokenising", input_bytes);
   double done = 0;
   data::Corpus corpus = data::read_corpus(
@@ -47,16 +45,16 @@ void write_records(const RecordsOptions& options) {
       fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}", output.string());
     training::refuse_file_of_run("output", output, objectives::program_files());
   }
-  const auto vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
+  const text::Tokenizer tokenizer = text::load_tokenizer(options.vocab_file, options.cased);
   io::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
-  const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);
+  const data::Corpus corpus = read_inputs(options, tokenizer, input_bytes);
 
   const double work = input_bytes * static_cast<double>(options.google.dupe_factor);
   io::ByteProgress progress("writing records", work);
   const data::RecordFiles output{.files = options.outputs, .threads = options.threads, .progress = [&](double share) {
                                    progress.update(share * work);
                                  }};
-  const data::RecordCounts counts = data::write_google_records(corpus, vocabulary, options.google, output);
+  const data::RecordCounts counts = data::write_google_records(corpus, tokenizer.vocabulary(), options.google, output);
   progress.finish();
   io::tell("wrote {} in {}: {}, {} masked, {} with a random next sentence, {} bytes",
            io::counted(counts.records, "record"), io::counted(options.outputs.size(), "file"),

@@ -62,9 +62,7 @@ void write_squad(const SquadRecordsOptions& options) {
     fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}",
          options.output.string());
   training::refuse_file_of_run("output", options.output, objectives::program_files());
-  const text::Vocabulary vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
-  const text::Tokenizer tokenizer(
-      vocabulary, {.lower_case = text::lower_cases(vocabulary, options.cased, options.vocab_file.string())});
+  const text::Tokenizer tokenizer = text::load_tokenizer(options.vocab_file, options.cased);
   options.features.check();
   tasks::SquadOptions named = options.features;
   named.file = options.input.string();

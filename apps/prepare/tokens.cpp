@@ -69,11 +69,9 @@ void write_out(std::string_view text) {
 }  // namespace
 
 void write_tokens(const TokensOptions& options) {
-  const text::Vocabulary vocabulary =
-      text::Vocabulary::load(options.vocab_file, {.failure = Failure::input, .require_specials = false});
-  const text::Tokenizer tokenizer(
-      vocabulary, {.lower_case = text::lower_cases(vocabulary, options.cased, options.vocab_file.string()),
-                   .keep_special_tokens = options.with_special_tokens});
+  const text::Tokenizer tokenizer =
+      text::load_tokenizer(options.vocab_file, options.cased, {.failure = Failure::input, .require_specials = false},
+                           {.keep_special_tokens = options.with_special_tokens});
   std::vector<text::Encoder> encoders;
   for (int i = 0; i < options.threads; ++i) encoders.emplace_back(tokenizer);
 

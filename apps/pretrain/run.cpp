@@ -45,10 +45,8 @@ Source new_model(const Options& options) {
          options.config);
   bert::Config config =
       preset ? bert::Config::preset(options.config) : bert::read_config_file(options.config, bert::UnknownKeys::refuse);
-  const text::Vocabulary vocabulary = text::Vocabulary::load(options.vocabulary, {.failure = Failure::input});
-  text::Tokenizer tokenizer(vocabulary,
-                            {.lower_case = text::lower_cases(vocabulary, options.cased, options.vocabulary.string())});
-  const std::int32_t words = vocabulary.size();
+  text::Tokenizer tokenizer = text::load_tokenizer(options.vocabulary, options.cased);
+  const std::int32_t words = tokenizer.vocabulary().size();
   if (preset) config.vocab_size = words;
   if (config.vocab_size != words)
     fail(Failure::input, "{}: vocabulary: expected {} lines (vocab_size of {}), got {}", options.vocabulary.string(),

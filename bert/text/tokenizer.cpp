@@ -213,4 +213,11 @@ bool lower_cases(const Vocabulary& vocabulary, bool cased, const std::string& fi
   return !cased;
 }
 
+Tokenizer load_tokenizer(const std::filesystem::path& vocab_file, bool cased, const VocabularyOptions& of_vocabulary,
+                         TokenizerOptions options) {
+  const Vocabulary vocabulary = Vocabulary::load(vocab_file, of_vocabulary);
+  options.lower_case = lower_cases(vocabulary, cased, vocab_file.string());
+  return Tokenizer(vocabulary, options);
+}
+
 }  // namespace bertrand::text

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +62,11 @@ class Tokenizer {
 /// Whether text is lower-cased for the vocabulary of a file that comes without a model: unless `cased`. Warns if it has
 /// words that no such text becomes.
 bool lower_cases(const Vocabulary& vocabulary, bool cased, const std::string& file);
+
+/// The tokenizer of such a file, those of --vocab-file and --cased. Throws as Vocabulary::load().
+Tokenizer load_tokenizer(const std::filesystem::path& vocab_file, bool cased,
+                         const VocabularyOptions& of_vocabulary = {.failure = Failure::input},
+                         TokenizerOptions options = {});
 
 /// A tokenizer with buffers and a cache of words, for many texts: no allocation per text once warm. Not for sharing:
 /// one for each thread. The tokenizer must outlive it.

@@ -37,7 +37,7 @@ std::string entry_bytes(const BundleEntry& entry) {
   if (entry.size != 0) append_number(bytes, 5, entry.size);
   if (entry.crc != 0) {
     append_tag(bytes, 6, WireType::fixed32);
-    bytes.append(reinterpret_cast<const char*>(&entry.crc), sizeof entry.crc);
+    append_fixed(bytes, entry.crc);
   }
   for (const std::string& slice : entry.slices) append_bytes(bytes, 7, slice);
   return bytes;

@@ -4,7 +4,6 @@
 namespace bertrand::io {
 namespace {
 
-constexpr std::size_t kMostVarintBytes = 10;
 constexpr std::uint64_t kMostField = (1 << 29) - 1;
 
 std::size_t varint_size(std::uint64_t value) {
@@ -15,11 +14,6 @@ std::size_t varint_size(std::uint64_t value) {
 
 std::uint64_t tag_of(int field, WireType type) {
   return static_cast<std::uint64_t>(field) << 3 | static_cast<std::uint64_t>(type);
-}
-
-template <class T>
-void append_fixed(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
 }  // namespace
@@ -44,16 +38,9 @@ std::uint64_t ProtoReader::varint() {
 std::string_view ProtoReader::bytes() { return take(read_varint()); }
 
 std::uint64_t ProtoReader::read_varint() {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < kMostVarintBytes; ++i) {
-    if (i == rest_.size()) fail(failure_, "{}: protobuf: expected a number, got the end of the message", place_);
-    const auto byte = static_cast<unsigned char>(rest_[i]);
-    value |= static_cast<std::uint64_t>(byte & 0x7F) << (7 * i);
-    if (byte < 0x80) {
-      rest_.remove_prefix(i + 1);
-      return value;
-    }
-  }
+  if (const auto value = take_varint(rest_)) return *value;
+  if (rest_.size() < kMostVarintBytes)
+    fail(failure_, "{}: protobuf: expected a number, got the end of the message", place_);
   fail(failure_, "{}: protobuf: expected a number of at most {} bytes, got a longer one", place_, kMostVarintBytes);
 }
 
@@ -78,11 +65,6 @@ void ProtoReader::skip() {
 
 void ProtoReader::refuse_floats(std::size_t bytes) const {
   fail(failure_, "{}: protobuf: expected floats of 4 bytes, got {} bytes", place_, bytes);
-}
-
-void append_varint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
 }
 
 void append_tag(std::string& out, int field, WireType type) { append_varint(out, tag_of(field, type)); }

@@ -1,16 +1,13 @@
 // Protocol buffers' wire format (https://protobuf.dev/programming-guides/encoding), read and written without schemas.
 #pragma once
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "io/error.h"
+#include "io/little_endian.h"
 
 namespace bertrand::io {
-
-static_assert(std::endian::native == std::endian::little, "the wire format is little-endian, and so is every machine");
 
 enum class WireType : int { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
@@ -35,9 +32,7 @@ class ProtoReader {
   ProtoReader message() { return {bytes(), place_, failure_}; }
   template <class T>  // 4 or 8 bytes
   T fixed() {
-    T value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
-    return value;
+    return load_fixed<T>(take(sizeof(T)).data());
   }
 
   /// Whether the field holds numbers of a repeated field, packed or one by one.
@@ -69,7 +64,6 @@ class ProtoReader {
   bool is_pending_ = false;  // the field's value is still to be read
 };
 
-void append_varint(std::string& out, std::uint64_t value);
 void append_tag(std::string& out, int field, WireType type);
 
 /// A whole field at the end of a message.

@@ -1,20 +1,16 @@
 #include "io/safetensors.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "io/input_files.h"
+#include "io/little_endian.h"
 #include "io/safetensors_header.h"
 #include "io/say.h"
 
 namespace bertrand::io {
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "safetensors is little-endian, and so is every machine this runs on");
 
 constexpr std::uint64_t kMostHeader = 100'000'000;
 /// How what `git clone` leaves without Git LFS begins.
@@ -26,8 +22,7 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::string
     fail(Failure::model, "{}@0: header length: expected 8 bytes, got a file of {}", file, bytes.size());
   if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(kLfsPointer))
     fail(Failure::model, "{}: expected tensors, got a Git LFS pointer to them; hint: git lfs pull", file);
-  std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), 8);
+  const auto length = load_fixed<std::uint64_t>(reinterpret_cast<const char*>(bytes.data()));
   if (length > kMostHeader)
     fail(Failure::model, "{}@0: header length: expected at most {}, got {}; hint: is it a safetensors file?", file,
          kMostHeader, length);

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "io/crc32c.h"
 #include "io/error.h"
-#include "io/protobuf.h"
+#include "io/little_endian.h"
 #include "io/snappy.h"
 
 namespace bertrand::io {
@@ -24,11 +23,6 @@ constexpr std::size_t kLongestKey = 4096;
 constexpr std::size_t kMostBytes = std::size_t{1} << 24;
 constexpr int kRestartInterval = 16;  // of data blocks; 1 in the index
 enum Compression : std::uint8_t { kNone = 0, kSnappy = 1 };
-
-template <class T>
-void append_fixed(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 std::size_t shared_prefix(std::string_view a, std::string_view b) {
   const auto differ =
@@ -144,13 +138,6 @@ std::string table_bytes(const std::vector<TableEntry>& entries, std::size_t bloc
 
 namespace {
 
-template <class T>
-T fixed_at(std::string_view bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
 class Reader {
  public:
   Reader(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
@@ -160,7 +147,7 @@ class Reader {
       fail(Failure::model, "{}: table: expected at least {} bytes, got {}; hint: is it cut short?", file_, kFooter,
            bytes_.size());
     const std::size_t footer = bytes_.size() - kFooter;
-    if (const auto magic = fixed_at<std::uint64_t>(bytes_, bytes_.size() - kMagicSize); magic != kMagic)
+    if (const auto magic = load_fixed<std::uint64_t>(bytes_.data() + bytes_.size() - kMagicSize); magic != kMagic)
       fail(Failure::model,
            "{}@{}: table: expected the magic number {:016x}, got {:016x}; hint: is it cut short, or no .index of a "
            "TensorFlow checkpoint?",
@@ -188,21 +175,14 @@ class Reader {
   }
 
  private:
-  /// A varint at the front of `rest`.
-  static std::uint64_t take_varint(std::string_view& rest, const std::string& place) {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < rest.size() && i < 10; ++i) {
-      value |= static_cast<std::uint64_t>(byte_of(rest[i]) & 0x7F) << (7 * i);
-      if (byte_of(rest[i]) >= 0x80) continue;
-      rest.remove_prefix(i + 1);
-      return value;
-    }
+  static std::uint64_t take_number(std::string_view& rest, const std::string& place) {
+    if (const auto number = take_varint(rest)) return *number;
     fail(Failure::model, "{}: table: expected a number, got none that ends", place);
   }
 
   static Handle take_handle(std::string_view& rest, const std::string& place) {
-    const std::uint64_t offset = take_varint(rest, place);
-    return {.offset = offset, .size = take_varint(rest, place)};
+    const std::uint64_t offset = take_number(rest, place);
+    return {.offset = offset, .size = take_number(rest, place)};
   }
 
   [[noreturn]] static void refuse_order(const std::string& place, std::string_view key, std::string_view before) {
@@ -218,7 +198,7 @@ class Reader {
            handle.offset);
     const std::string here = fmt::format("{}@{}", file_, handle.offset);
     const std::string_view checked = bytes_.substr(handle.offset, handle.size + 1);
-    const auto stored = fixed_at<std::uint32_t>(bytes_, handle.offset + handle.size + 1);
+    const auto stored = load_fixed<std::uint32_t>(bytes_.data() + handle.offset + handle.size + 1);
     if (const std::uint32_t computed = masked(crc32c(checked)); stored != computed)
       fail(Failure::model,
            "{}: table: block: crc32c: expected {:08x} (stored, masked), got {:08x}; hint: is it damaged?", here, stored,
@@ -239,8 +219,8 @@ class Reader {
     std::string key;
     const std::size_t first = entries.size();
     while (!rest.empty()) {
-      const std::uint64_t shared = take_varint(rest, place), unshared = take_varint(rest, place),
-                          size = take_varint(rest, place);
+      const std::uint64_t shared = take_number(rest, place), unshared = take_number(rest, place),
+                          size = take_number(rest, place);
       if (shared > key.size())
         fail(Failure::model, "{}: table: expected at most {} bytes shared with the key before, got {}", place,
              key.size(), shared);
@@ -265,12 +245,12 @@ class Reader {
   static std::size_t end_of_entries(std::string_view block, const std::string& place) {
     if (block.size() < 4)
       fail(Failure::model, "{}: table: expected a block of at least 4 bytes, got {}", place, block.size());
-    const auto restarts = fixed_at<std::uint32_t>(block, block.size() - 4);
+    const auto restarts = load_fixed<std::uint32_t>(block.data() + block.size() - 4);
     if (restarts > (block.size() - 4) / 4)
       fail(Failure::model, "{}: table: expected at most {} restarts, got {}", place, (block.size() - 4) / 4, restarts);
     const std::size_t end = block.size() - 4 - 4 * std::size_t{restarts};
     for (std::size_t i = 0; i < restarts; ++i)
-      if (const auto restart = fixed_at<std::uint32_t>(block, end + 4 * i); restart > end)
+      if (const auto restart = load_fixed<std::uint32_t>(block.data() + end + 4 * i); restart > end)
         fail(Failure::model, "{}: table: expected a restart within {} bytes, got {}", place, end, restart);
     return end;
   }

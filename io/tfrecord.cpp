@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "io/crc32c.h"
 #include "io/descriptor.h"
 #include "io/error.h"
+#include "io/little_endian.h"
 #include "io/units.h"
 
 namespace bertrand::io {
@@ -23,22 +23,11 @@ constexpr std::size_t kFooterBytes = 4;
 static_assert(ByteSource::kBeginning == kHeaderBytes);
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-template <class T>
-T load(const char* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
-
-template <class T>
-void append(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
 std::uint32_t masked_crc(std::string_view bytes) { return masked(crc32c(bytes)); }
 
 bool is_good_header(std::string_view header) {
-  return header.size() == kHeaderBytes && masked_crc(header.substr(0, 8)) == load<std::uint32_t>(header.data() + 8);
+  return header.size() == kHeaderBytes &&
+         masked_crc(header.substr(0, 8)) == load_fixed<std::uint32_t>(header.data() + 8);
 }
 
 /// A plain file may happen to begin with gzip's two bytes; then its first header has a good checksum.
@@ -126,9 +115,9 @@ RecordReader::State::Outcome RecordReader::State::read_one(std::string& record) 
   if (!read(header, kHeaderBytes, "record header")) {
     return header.empty() && source.damage().empty() ? Outcome::end : Outcome::damaged_file;
   }
-  const auto length_crc = load<std::uint32_t>(header.data() + 8);
+  const auto length_crc = load_fixed<std::uint32_t>(header.data() + 8);
   if (!crc_is(length_crc, std::string_view(header).substr(0, 8), "record length crc")) return Outcome::damaged_file;
-  const auto length = load<std::uint64_t>(header.data());
+  const auto length = load_fixed<std::uint64_t>(header.data());
   if (length > kMostRecord) {
     problem = fmt::format("record data: expected at most {}, got {} bytes",
                           bytes_text(static_cast<double>(kMostRecord)), length);
@@ -136,7 +125,7 @@ RecordReader::State::Outcome RecordReader::State::read_one(std::string& record) 
   }
   if (!read(record, length, "record data")) return Outcome::damaged_file;
   if (!read(footer, kFooterBytes, "record data crc")) return Outcome::damaged_file;
-  if (!crc_is(load<std::uint32_t>(footer.data()), record, "record data crc")) return Outcome::damaged_record;
+  if (!crc_is(load_fixed<std::uint32_t>(footer.data()), record, "record data crc")) return Outcome::damaged_record;
   return Outcome::record;
 }
 
@@ -188,8 +177,9 @@ std::string read_record_at(const std::filesystem::path& file, std::uint64_t offs
   const std::string_view record = std::string_view(framed).substr(kHeaderBytes, bytes);
   if (static_cast<std::size_t>(count) < framed.size() ||
       !is_good_header(std::string_view(framed).substr(0, kHeaderBytes)) ||
-      load<std::uint64_t>(framed.data()) != bytes ||
-      load<std::uint32_t>(framed.data() + kHeaderBytes + bytes) != masked(crc32c) || io::crc32c(record) != crc32c) {
+      load_fixed<std::uint64_t>(framed.data()) != bytes ||
+      load_fixed<std::uint32_t>(framed.data() + kHeaderBytes + bytes) != masked(crc32c) ||
+      io::crc32c(record) != crc32c) {
     fail(Failure::input, "{}@{}: record: expected {} bytes as they were when the file was first read, got others",
          file.string(), offset, bytes);
   }
@@ -198,10 +188,10 @@ std::string read_record_at(const std::filesystem::path& file, std::uint64_t offs
 
 void append_record(std::string& out, std::string_view record) {
   const std::size_t begin = out.size();
-  append(out, static_cast<std::uint64_t>(record.size()));
-  append(out, masked_crc(std::string_view(out).substr(begin, 8)));
+  append_fixed(out, static_cast<std::uint64_t>(record.size()));
+  append_fixed(out, masked_crc(std::string_view(out).substr(begin, 8)));
   out.append(record);
-  append(out, masked_crc(record));
+  append_fixed(out, masked_crc(record));
 }
 
 }  // namespace bertrand::io

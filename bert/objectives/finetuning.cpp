@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "distributed/exchange.h"
 #include "io/error.h"
 #include "io/item_progress.h"
+#include "io/little_endian.h"
 #include "io/markdown.h"
 #include "io/signals.h"
 
@@ -89,7 +89,7 @@ std::string bytes_of(const training::Metrics& metrics) {
   std::string bytes;
   for (const auto& [name, value] : metrics) {
     bytes.append(name.c_str(), name.size() + 1);
-    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+    io::append_fixed(bytes, value);
   }
   return bytes;
 }
@@ -97,9 +97,9 @@ std::string bytes_of(const training::Metrics& metrics) {
 training::Metrics metrics_of(std::string_view bytes) {
   training::Metrics metrics;
   while (!bytes.empty()) {
-    metrics.push_back({std::string(bytes.substr(0, bytes.find('\0'))), 0});
-    bytes.remove_prefix(metrics.back().name.size() + 1);
-    std::memcpy(&metrics.back().value, bytes.data(), sizeof(double));
+    std::string name(bytes.substr(0, bytes.find('\0')));
+    bytes.remove_prefix(name.size() + 1);
+    metrics.push_back({std::move(name), io::load_fixed<double>(bytes.data())});
     bytes.remove_prefix(sizeof(double));
   }
   return metrics;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "io/protobuf.h"
+#include "io/little_endian.h"
 #include "io/signals.h"
 
 namespace bertrand::tasks {

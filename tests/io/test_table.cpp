@@ -7,7 +7,7 @@
 
 #include "io/crc32c.h"
 #include "io/error.h"
-#include "io/protobuf.h"
+#include "io/little_endian.h"
 #include "io/snappy.h"
 #include "support/refusal.h"
 

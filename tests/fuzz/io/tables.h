@@ -5,7 +5,7 @@
 
 #include "fuzz/fuzz.h"
 #include "io/crc32c.h"
-#include "io/protobuf.h"
+#include "io/little_endian.h"
 #include "io/table.h"
 
 namespace fuzz {

@@ -5,21 +5,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "bert/data/instance_spill.h"
 #include "bert/data/tf_example.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
+#include "io/in_order.h"
 #include "io/tfrecord.h"
 
 namespace bertrand::data {
 namespace {
 
-constexpr std::size_t kBatch = 4096;   // instances encoded at a time
+constexpr std::size_t kAtOnce = 4096;  // instances that all threads encode at a time
 constexpr double kDrawingShare = 0.4;  // of the time, about
 constexpr std::uint64_t kDrawnPerReport = 1024;
 
@@ -130,27 +129,16 @@ class RecordsJob {
     spill_.finish();
   }
 
-  // While one batch is written, the threads encode the next.
   void write() {
-    std::vector<std::future<Encoded>> ahead = encode_batch(0);
-    for (std::size_t begin = 0; begin < order_.size(); begin += kBatch) {
-      std::vector<std::future<Encoded>> batch = std::move(ahead);
-      ahead = encode_batch(begin + kBatch);
-      for (std::future<Encoded>& part : batch) append(part.get());
-      const std::size_t end = std::min(begin + kBatch, order_.size());
-      report(kDrawingShare + (1 - kDrawingShare) * static_cast<double>(end) / static_cast<double>(order_.size()));
-    }
-  }
-
-  std::vector<std::future<Encoded>> encode_batch(std::size_t begin) {
-    std::vector<std::future<Encoded>> parts;
-    const std::size_t end = std::min(begin + kBatch, order_.size());
-    const std::size_t step = kBatch / static_cast<std::size_t>(std::max(output_.threads, 1)) + 1;
-    while (begin < end) {
-      const std::size_t first = std::exchange(begin, std::min(begin + step, end));
-      parts.push_back(std::async(std::launch::async, [this, first, begin] { return encode(first, begin); }));
-    }
-    return parts;
+    const std::size_t batch = kAtOnce / static_cast<std::size_t>(std::max(output_.threads, 1)) + 1;
+    const auto instances = static_cast<double>(order_.size());
+    io::in_order(
+        {.count = order_.size(), .threads = output_.threads, .batch = batch},
+        [&](std::size_t begin, std::size_t end) { return encode(begin, end); },
+        [&](const Encoded& encoded) {
+          append(encoded);
+          report(kDrawingShare + (1 - kDrawingShare) * static_cast<double>(counts_.records) / instances);
+        });
   }
 
   Encoded encode(std::size_t begin, std::size_t end) const {

@@ -129,7 +129,7 @@ void PretrainingRecords::open_all(const std::vector<std::filesystem::path>& file
   const auto at_a_time = static_cast<int>(std::clamp<std::size_t>(files.size(), 1, static_cast<std::size_t>(threads)));
   io::in_order(
       {.count = files.size(), .threads = at_a_time, .batch = 1},
-      [&](std::size_t file, std::size_t) { return open(files[file], static_cast<std::size_t>(threads / at_a_time)); },
+      [&](std::size_t file, std::size_t) { return open(files[file], threads / at_a_time); },
       [&](File file) { add(std::move(file)); });
 }
 
@@ -142,7 +142,7 @@ std::optional<RecordIndex> PretrainingRecords::fitting_index(const std::filesyst
   return {};
 }
 
-PretrainingRecords::File PretrainingRecords::open(const std::filesystem::path& path, std::size_t threads) const {
+PretrainingRecords::File PretrainingRecords::open(const std::filesystem::path& path, int threads) const {
   if (options_.check != InputCheck::all)
     if (auto index = fitting_index(path)) {
       File file{.path = path, .sums = index->sums()};
@@ -174,8 +174,7 @@ void PretrainingRecords::keep_index(File& file) const {
   file.held = std::vector<RecordPlace>();  // {} would keep its memory
 }
 
-PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path,
-                                                          std::size_t threads) const {
+PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path, int threads) const {
   io::RecordReader reader(path, options_.on_corrupt);
   std::error_code ignored;
   const bool can_spill = std::filesystem::is_directory(options_.spill_directory, ignored);
@@ -184,31 +183,20 @@ PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem:
       .is_compressed = reader.is_compressed(),
       .unpacked = UnpackedRecords(
           can_spill ? RecordIndex::file_of(path, options_.spill_directory) : std::filesystem::path(), held_of_each_)};
-  RecordCheck check(options_, threads);
-  std::uint64_t offset = 0;
-  const auto read_next = [&](std::string& record) {
-    if (!reader.next(record)) return false;
-    offset = file.is_compressed ? file.unpacked.size() : reader.offset();
-    if (!file.is_compressed) return true;
-    file.unpacked.append(record);
-    io::check_decompressed(path, file.unpacked.size(), options_.most_decompressed);
-    return true;
-  };
-  const auto next = [&](std::string& record) {
-    try {
-      return read_next(record);
-    } catch (const Error&) {
-      check.finish();  // a record before this place may be the first that is wrong
-      throw;
-    }
-  };
-  for (std::string record; next(record);) {
+  const auto next = [&]() -> std::optional<UncheckedRecord> {
     io::leave_if_requested("reading records");
-    check.add(std::move(record), reader.place(), offset);
-  }
-  check.finish();
-  file.held = std::move(check.places());
-  file.sums = check.sums();
+    UncheckedRecord record;
+    if (!reader.next(record.bytes)) return {};
+    record.place = reader.place();
+    record.offset = file.is_compressed ? file.unpacked.size() : reader.offset();
+    if (!file.is_compressed) return record;
+    file.unpacked.append(record.bytes);
+    io::check_decompressed(path, file.unpacked.size(), options_.most_decompressed);
+    return record;
+  };
+  CheckedRecords checked = check_records(next, options_, threads);
+  file.held = std::move(checked.places);
+  file.sums = checked.sums;
   file.unpacked.finish();
   file.skipped = reader.skipped();
   file.first_skipped = reader.first_skipped();

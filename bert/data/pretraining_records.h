@@ -77,10 +77,10 @@ class PretrainingRecords : public PretrainingExamples {
 
   explicit PretrainingRecords(const PretrainingRecordsOptions& options) : options_(options) {}
   void open_all(const std::vector<std::filesystem::path>& files);
-  File open(const std::filesystem::path& path, std::size_t threads) const;
+  File open(const std::filesystem::path& path, int threads) const;
   std::optional<RecordIndex> fitting_index(const std::filesystem::path& path) const;
   void keep_index(File& file) const;
-  File read_through(const std::filesystem::path& path, std::size_t threads) const;
+  File read_through(const std::filesystem::path& path, int threads) const;
   void add(File file);
   const File& file_of(std::int64_t number) const;
   const RecordPlace& place(std::int64_t number) const;

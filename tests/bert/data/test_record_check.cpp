@@ -37,34 +37,39 @@ const PretrainingRecordsOptions kOptions{.vocab_size = kVocabulary};
 }  // namespace
 
 TEST_CASE("what is noted of records has their order and does not depend on how many threads check them") {
-  for (const std::size_t threads : {std::size_t{1}, std::size_t{2}, std::size_t{8}}) {
+  for (const int threads : {1, 2, 8}) {
     CAPTURE(threads);
-    RecordCheck check(kOptions, threads);
-    for (std::size_t i = 0; i < kRecords; ++i) check.add(record(i), std::to_string(i), 10 * i);
-    check.finish();
-    REQUIRE(check.places().size() == kRecords);
+    std::size_t given = 0;
+    const auto next = [&]() -> std::optional<UncheckedRecord> {
+      const std::size_t i = given++;
+      if (i >= kRecords) return {};
+      return UncheckedRecord{.bytes = record(i), .place = std::to_string(i), .offset = 10 * i};
+    };
+    const CheckedRecords checked = check_records(next, kOptions, threads);
+    REQUIRE(checked.places.size() == kRecords);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < kRecords; ++i) {
-      const RecordPlace& place = check.places()[i];
+      const RecordPlace& place = checked.places[i];
       const std::string bytes = record(i);
       wrong += place.offset != 10 * i || place.bytes != bytes.size() || place.tokens != 300 - i % 7 ||
                place.masked != 1 + i % 2 || place.crc32c != io::crc32c(bytes);
     }
     CHECK(wrong == 0);
-    CHECK(check.sums().longest == 300);
-    CHECK(check.sums().most_masked == 2);
-    CHECK(check.sums().largest_id == kRecords - 1);
+    CHECK(checked.sums.longest == 300);
+    CHECK(checked.sums.most_masked == 2);
+    CHECK(checked.sums.largest_id == kRecords - 1);
   }
 }
 
 TEST_CASE("of records without bytes few are held before the first is refused") {
-  RecordCheck check(kOptions, 1);
-  int added = 0;
-  const std::string message = support::refusal(Failure::input, [&] {
-    for (; added < 100'000; ++added) check.add("", std::to_string(added), 0);
-  });
+  int given = 0;
+  const auto next = [&]() -> std::optional<UncheckedRecord> {
+    if (given == 100'000) return {};
+    return UncheckedRecord{.bytes = "", .place = std::to_string(given++)};
+  };
+  const std::string message = support::refusal(Failure::input, [&] { check_records(next, kOptions, 1); });
   CHECK(message.starts_with("0: "));
-  CHECK(added < 20'000);
+  CHECK(given < 40'000);
 }
 
 TEST_CASE("of several wrong records the first is named, whatever thread is the first to meet one") {

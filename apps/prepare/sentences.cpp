@@ -84,7 +84,8 @@ class FileReader {
     text::InvalidBytes invalid;
     std::uint64_t lines = 0;
     std::string valid;
-    for (std::string block; input.next(block, kReadAtOnce); block.clear()) {
+    while (std::optional<data::LineBlock> next = input.next(kReadAtOnce)) {
+      std::string& block = next->text;
       io::refuse_nul(block, input.name(), lines);
       const std::size_t size = block.size();
       if (!is_json) {  // in JSON they are an error

@@ -1,13 +1,11 @@
 // prepare tokens: text to ids or pieces, line by line.
 #include "apps/prepare/tokens.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <future>
 #include <string>
 #include <vector>
 
@@ -16,13 +14,14 @@
 #include "bert/text/tokenizer.h"
 #include "io/error.h"
 #include "io/file_names.h"
+#include "io/in_order.h"
 #include "io/input_files.h"
 #include "io/say.h"
 
 namespace bertrand::prepare {
 namespace {
 
-constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;
+constexpr std::size_t kEncodedAtOnce = std::size_t{1} << 20;  // that a thread encodes
 
 /// What one thread made of some lines.
 struct Part {
@@ -37,15 +36,16 @@ struct Source {
   bool is_json = false;
 };
 
-/// `before`: how many lines the file has before these.
-Part encode_lines(std::string_view lines, text::Encoder& encoder, const Source& source, std::uint64_t before) {
+Part encode_lines(const data::LineBlock& block, text::Encoder& encoder, const Source& source) {
+  io::refuse_nul(block.text, source.name, block.lines_before);
   Part part;
-  part.text.reserve(2 * lines.size());
+  part.text.reserve(2 * block.text.size());
   std::array<char, 12> digits;
   std::string text;
-  data::for_each_line(lines, [&](std::string_view line) {
+  data::for_each_line(block.text, [&](std::string_view line) {
     ++part.lines;
-    if (source.is_json) line = text = data::text_of_json_line(line, source.name, before + part.lines).value_or("");
+    if (source.is_json)
+      line = text = data::text_of_json_line(line, source.name, block.lines_before + part.lines).value_or("");
     char separator = '\0';  // none before the first id
     for (const std::int32_t id : encoder.encode(line)) {
       digits[0] = separator;
@@ -79,27 +79,14 @@ void write_tokens(const TokensOptions& options) {
   const Source source{.name = input.name(), .is_json = io::is_json_lines(options.input)};
   text::InvalidBytes invalid;
   std::uint64_t lines = 0;
-  std::string block, next_block;
-  // While the threads encode one block, the next is read.
-  bool has_block = input.next(block, kBytesPerThread * encoders.size());
-  while (has_block) {
-    io::refuse_nul(block, input.name(), lines);
-    std::vector<std::future<Part>> parts;
-    std::uint64_t before = lines;
-    for (const std::string_view part : data::split_lines(block, encoders.size())) {
-      parts.push_back(std::async(std::launch::async, encode_lines, part, std::ref(encoders[parts.size()]),
-                                 std::cref(source), before));
-      before += static_cast<std::uint64_t>(std::ranges::count(part, '\n'));
-    }
-    has_block = input.next(next_block, kBytesPerThread * encoders.size());
-    for (std::future<Part>& future : parts) {
-      const Part part = future.get();
-      write_out(part.text);
-      invalid.add(part.invalid, lines);
-      lines += part.lines;
-    }
-    block.swap(next_block);
-  }
+  io::in_order(
+      [&] { return input.next(kEncodedAtOnce); }, options.threads,
+      [&](const data::LineBlock& block, std::size_t slot) { return encode_lines(block, encoders[slot], source); },
+      [&](const Part& part) {
+        write_out(part.text);
+        invalid.add(part.invalid, lines);
+        lines += part.lines;
+      });
   if (std::fflush(stdout) != 0) fail(Failure::io, "standard output: write: {}", std::strerror(errno));
   if (invalid.count > 0) io::warn("{}", invalid.message(input.name()));
 }

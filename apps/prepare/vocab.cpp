@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <future>
 #include <string>
 
 #include "bert/data/json_lines.h"
@@ -16,6 +14,7 @@
 #include "io/file_names.h"
 #include "io/file_replacer.h"
 #include "io/files.h"
+#include "io/in_order.h"
 #include "io/input_files.h"
 #include "io/say.h"
 #include "io/signals.h"
@@ -31,6 +30,8 @@ constexpr std::size_t kBlockBytes = std::size_t{4}
 struct CountedBlock {
   text::WordCounts counts;
   text::InvalidBytes invalid;
+  std::uint64_t lines_before = 0;
+  std::size_t bytes = 0;
 };
 
 /// The texts of lines of JSON, which come after `lines` others of the file `name`.
@@ -49,34 +50,22 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
   std::vector<std::string> warnings;
   for (const std::filesystem::path& file : options.inputs) {
     data::LineBlocks input(file);
-    const auto count_block = [&, is_json = io::is_json_lines(file)](std::string& block, std::uint64_t before) {
+    const auto count_block = [&, is_json = io::is_json_lines(file)](data::LineBlock block, std::size_t) {
+      io::refuse_nul(block.text, input.name(), block.lines_before);
       CountedBlock counted;
-      if (is_json) block = texts_of(block, input.name(), before);
-      counted.invalid = counted.counts.add_lines(block, !options.cased);
+      counted.lines_before = block.lines_before;
+      counted.bytes = block.text.size();
+      if (is_json) block.text = texts_of(block.text, input.name(), block.lines_before);
+      counted.invalid = counted.counts.add_lines(block.text, !options.cased);
       return counted;
     };
     text::InvalidBytes invalid;
-    std::uint64_t lines = 0;
-    for (bool at_end = false; !at_end;) {
-      std::vector<std::string> blocks(static_cast<std::size_t>(options.threads));
-      std::vector<std::uint64_t> lines_before;
-      std::vector<std::future<CountedBlock>> parts;
-      for (std::string& block : blocks) {
-        at_end = !input.next(block, kBlockBytes);
-        if (at_end) break;
-        io::refuse_nul(block, input.name(), lines);
-        lines_before.push_back(lines);
-        lines += static_cast<std::uint64_t>(std::ranges::count(block, '\n'));
-        done += static_cast<double>(block.size());
-        parts.push_back(std::async(std::launch::async, count_block, std::ref(block), lines_before.back()));
-      }
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        const CountedBlock counted = parts[i].get();
-        counts.merge(counted.counts);
-        invalid.add(counted.invalid, lines_before[i]);
-      }
-      progress.update(done);
-    }
+    io::in_order([&] { return input.next(kBlockBytes); }, options.threads, count_block,
+                 [&](const CountedBlock& counted) {
+                   counts.merge(counted.counts);
+                   invalid.add(counted.invalid, counted.lines_before);
+                   progress.update(done += static_cast<double>(counted.bytes));
+                 });
     if (invalid.count > 0) warnings.push_back(invalid.message(input.name()));
   }
   progress.finish();

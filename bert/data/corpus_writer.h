@@ -22,7 +22,7 @@ struct CorpusJob {
   std::function<void(std::uint64_t bytes)> progress = nullptr;
   std::function<bool()> stop = nullptr;                 ///< asked after each block: whether `progress` will throw
   std::uint64_t save_bytes = std::uint64_t{256} << 20;  ///< of text, after which the place is saved
-  std::size_t block_bytes = std::size_t{16} << 20;      ///< of text that is worked on at once
+  std::size_t block_bytes = std::size_t{1} << 20;       ///< of text that a thread works on at once
 };
 
 struct CorpusResult {

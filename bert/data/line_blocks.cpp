@@ -2,6 +2,7 @@
 #include "bert/data/line_blocks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "io/error.h"
 #include "io/line_source.h"
@@ -39,10 +40,9 @@ void LineBlocks::count_lines(std::string_view bytes) {
 }
 
 /// Only the first line can be longer than a block, so no other is looked at.
-bool LineBlocks::next(std::string& block, std::size_t bytes) {
-  block.swap(rest_);
-  rest_.clear();
-  block.reserve(bytes);
+std::optional<LineBlock> LineBlocks::next(std::size_t bytes) {
+  std::string block = std::exchange(rest_, {});
+  block.reserve(bytes + kReadBytes);
   std::size_t searched = block.size();  // up to here there is no line end
   while (!ended_) {
     const std::size_t before = block.size();
@@ -63,20 +63,10 @@ bool LineBlocks::next(std::string& block, std::size_t bytes) {
     }
     searched = block.size();  // for speed alone: a long line is looked through once
   }
+  if (block.empty()) return {};
+  const std::uint64_t before = lines_;
   count_lines(block);
-  return !block.empty();
-}
-
-std::vector<std::string_view> split_lines(std::string_view lines, std::size_t parts) {
-  std::vector<std::string_view> list;
-  const std::size_t target = lines.size() / std::max<std::size_t>(parts, 1);
-  while (!lines.empty()) {
-    const std::size_t newline = lines.find('\n', target);
-    const std::size_t size = newline == std::string_view::npos ? lines.size() : newline + 1;
-    list.push_back(lines.substr(0, size));
-    lines.remove_prefix(size);
-  }
-  return list;
+  return LineBlock{.text = std::move(block), .lines_before = before};
 }
 
 }  // namespace bertrand::data

@@ -2,13 +2,19 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "io/byte_source.h"
 
 namespace bertrand::data {
+
+/// Some lines of a file.
+struct LineBlock {
+  std::string text;
+  std::uint64_t lines_before = 0;  ///< of the file
+};
 
 /// Reads a file, also compressed by gzip or Zstandard, or standard input, in blocks that end where a line ends. Lines
 /// end at \n only.
@@ -18,10 +24,10 @@ class LineBlocks {
   /// Error(Failure::io) if it cannot be read.
   explicit LineBlocks(const std::filesystem::path& file);
 
-  /// The next block: about `bytes`, at most io::LineSource::kLongest, or one line if that is longer; false at the end.
+  /// The next block: about `bytes`, at most io::LineSource::kLongest, or one line if that is longer; none at the end.
   /// Throws Error(Failure::io), and Error(Failure::input) for compressed data that is damaged and, as file:line, for a
   /// line of more than io::LineSource::kLongest bytes.
-  bool next(std::string& block, std::size_t bytes);
+  std::optional<LineBlock> next(std::size_t bytes);
 
   /// Passes over so many bytes, before the first block; false if there are fewer. Throws as next() does.
   bool skip(std::uint64_t bytes);
@@ -39,9 +45,6 @@ class LineBlocks {
   std::string rest_;         // the beginning of a line that the last block did not take
   bool ended_ = false;
 };
-
-/// Cuts lines into at most `parts` parts of about the same size, at line ends.
-std::vector<std::string_view> split_lines(std::string_view lines, std::size_t parts);
 
 /// Calls `take(line)` for every line, without its \n.
 template <class Take>

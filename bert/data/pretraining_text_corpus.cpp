@@ -2,15 +2,13 @@
 #include "bert/data/pretraining_text_corpus.h"
 
 #include <algorithm>
-#include <deque>
-#include <future>
-#include <memory>
 #include <optional>
 
 #include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
 #include "io/error.h"
 #include "io/file_names.h"
+#include "io/in_order.h"
 #include "io/input_files.h"
 
 namespace bertrand::data {
@@ -19,8 +17,15 @@ namespace {
 
 constexpr std::uint32_t kDocumentEnd = 0;  // among sentence lengths, which are positive
 
-/// What one thread made of some lines.
+/// Some lines of file number `file`.
+struct Lines {
+  std::size_t file = 0;
+  LineBlock block;
+};
+
+/// What one thread made of them.
 struct Piece {
+  std::size_t file = 0;
   std::vector<std::int32_t> ids;
   std::vector<std::uint32_t> sentences;  // lengths, with kDocumentEnd between documents
   std::vector<std::uint64_t> ends;       // of documents, in bytes
@@ -41,15 +46,17 @@ struct Form {
 
 class Tokenising {
  public:
-  Tokenising(const text::Tokenizer& tokenizer, Form form) : encoder_(tokenizer), form_(form) {}
+  Tokenising(text::Encoder& encoder, Form form) : encoder_(encoder), form_(form) {}
 
-  /// `name` and `lines_before` are for messages.
-  Piece piece_of(std::string_view lines, const std::string& name, std::uint64_t lines_before) {
+  /// `name` is for messages.
+  Piece piece_of(const Lines& some, const std::string& name) {
+    const std::string_view lines = some.block.text;
+    piece_.file = some.file;
     for_each_line(lines, [&](std::string_view line) {
       ++piece_.lines;
       piece_.bytes =
           std::min<std::size_t>(static_cast<std::size_t>(line.data() - lines.data()) + line.size() + 1, lines.size());
-      if (form_.json_lines) add_document(line, name, lines_before + piece_.lines);
+      if (form_.json_lines) add_document(line, name, some.block.lines_before + piece_.lines);
       else add(line);
     });
     return std::move(piece_);
@@ -86,7 +93,7 @@ class Tokenising {
     return !ids.empty();
   }
 
-  text::Encoder encoder_;
+  text::Encoder& encoder_;
   const Form form_;
   std::string without_returns_;
   Piece piece_;
@@ -94,78 +101,80 @@ class Tokenising {
 
 class FileTokeniser {
  public:
-  FileTokeniser(const text::Tokenizer& tokenizer, const CorpusOptions& options, CorpusSink& sink,
-                std::size_t block_bytes)
-      : tokenizer_(tokenizer), options_(options), sink_(sink), block_bytes_(block_bytes) {}
-
-  /// While the threads work on one block, the one before it is taken and the next is read.
-  void read(const std::filesystem::path& file, const TextPlace& start) {
-    LineBlocks blocks(file);
-    form_ = {.as_google = options_.as_google, .json_lines = io::is_json_lines(file)};
-    place_ = start;
-    skip(blocks, start.bytes);
-    std::uint64_t lines_begun = start.lines;
-    std::deque<Begun> begun;
-    for (std::string block; blocks.next(block, block_bytes_); block.clear()) {
-      if (!options_.as_google) io::refuse_nul(block, blocks.name(), lines_begun);
-      if (!begun.empty())
-        for (const std::future<Piece>& piece : begun.front().pieces) piece.wait();
-      begun.push_back(begin(std::move(block), blocks.name(), lines_begun));
-      if (begun.size() > 1) finish(begun);  // one waits while the next is read: for speed alone
-    }
-    while (!begun.empty()) finish(begun);
-    if (place_.invalid.count > 0) sink_.warn(place_.invalid.message(blocks.name()));
-    if (!options_.as_google) end_document();
+  FileTokeniser(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
+                const CorpusOptions& options, CorpusSink& sink, const TextPlace& start, std::size_t block_bytes)
+      : files_(files),
+        options_(options),
+        sink_(sink),
+        block_bytes_(block_bytes),
+        start_(start),
+        file_(start.file),
+        place_(start) {
+    for (int i = 0; i < std::max(1, options.threads); ++i) encoders_.emplace_back(tokenizer);
   }
 
-  void end_document() { sink_.take({place_.file, {}, {&kDocumentEnd, 1}, {&place_.bytes, 1}}); }
+  void run() {
+    io::in_order([&] { return next(); }, options_.threads,
+                 [&](const Lines& lines, std::size_t slot) { return tokenise(lines, encoders_[slot]); },
+                 [&](Piece piece) { take(piece); });
+    go_to(files_.size() - 1);
+    end_file();
+    end_document();
+  }
 
  private:
-  /// A block on its way through the threads, which look at its text.
-  struct Begun {
-    std::unique_ptr<const std::string> text;
-    std::vector<std::future<Piece>> pieces;
-  };
+  std::optional<Lines> next() {
+    for (; file_ < files_.size(); ++file_, blocks_.reset()) {
+      if (!blocks_) open();
+      if (auto block = blocks_->next(block_bytes_)) return Lines{.file = file_, .block = *std::move(block)};
+    }
+    return {};
+  }
 
   /// What was done before is read, for compressed files know no other way, but not tokenised.
-  void skip(LineBlocks& blocks, std::uint64_t bytes) const {
-    if (!blocks.skip(bytes))
-      fail(Failure::input, "{}: text: expected {} bytes, of which a corpus was begun, got fewer", blocks.name(), bytes);
+  void open() {
+    blocks_.emplace(files_[file_]);
+    if (file_ == start_.file && !blocks_->skip(start_.bytes))
+      fail(Failure::input, "{}: text: expected {} bytes, of which a corpus was begun, got fewer", blocks_->name(),
+           start_.bytes);
   }
 
-  Begun begin(std::string block, const std::string& name, std::uint64_t& lines) const {
-    Begun begun{.text = std::make_unique<const std::string>(std::move(block)), .pieces = {}};
-    const auto threads = static_cast<std::size_t>(std::max(1, options_.threads));
-    for (const std::string_view part : split_lines(*begun.text, threads)) {
-      begun.pieces.push_back(std::async(std::launch::async, [this, part, &name, lines] {
-        return Tokenising(tokenizer_, form_).piece_of(part, name, lines);
-      }));
-      lines += static_cast<std::uint64_t>(std::ranges::count(part, '\n'));
-    }
-    return begun;
+  Piece tokenise(const Lines& lines, text::Encoder& encoder) const {
+    const std::filesystem::path& file = files_[lines.file];
+    if (!options_.as_google) io::refuse_nul(lines.block.text, file.string(), lines.block.lines_before);
+    const Form form{.as_google = options_.as_google, .json_lines = io::is_json_lines(file)};
+    return Tokenising(encoder, form).piece_of(lines, file.string());
   }
 
-  void finish(std::deque<Begun>& begun) {
-    Begun& first = begun.front();
-    for (std::future<Piece>& future : first.pieces) {
-      Piece piece = future.get();
-      for (std::uint64_t& end : piece.ends) end += place_.bytes;
-      sink_.take({place_.file, piece.ids, piece.sentences, piece.ends});
-      place_.invalid.add(piece.invalid, place_.lines);
-      place_.lines += piece.lines;
-      place_.bytes += piece.bytes;
-    }
-    if (options_.progress) options_.progress(first.text->size());
+  void take(Piece& piece) {
+    go_to(piece.file);
+    for (std::uint64_t& end : piece.ends) end += place_.bytes;
+    sink_.take({place_.file, piece.ids, piece.sentences, piece.ends});
+    place_.invalid.add(piece.invalid, place_.lines);
+    place_.lines += piece.lines;
+    place_.bytes += piece.bytes;
+    if (options_.progress) options_.progress(piece.bytes);
     sink_.reached(place_);
-    begun.pop_front();
   }
 
-  const text::Tokenizer& tokenizer_;
+  void go_to(std::size_t file) {
+    for (; place_.file < file; place_ = {.file = place_.file + 1}) end_file();
+  }
+  void end_file() {
+    if (place_.invalid.count > 0) sink_.warn(place_.invalid.message(files_[place_.file].string()));
+    if (!options_.as_google) end_document();
+  }
+  void end_document() { sink_.take({place_.file, {}, {&kDocumentEnd, 1}, {&place_.bytes, 1}}); }
+
+  const std::vector<std::filesystem::path>& files_;
   const CorpusOptions& options_;
   CorpusSink& sink_;
   const std::size_t block_bytes_;
-  Form form_;
-  TextPlace place_;
+  const TextPlace start_;
+  std::vector<text::Encoder> encoders_;
+  std::size_t file_;  // that is read
+  std::optional<LineBlocks> blocks_;
+  TextPlace place_;  // that was taken
 };
 
 /// Keeps all.
@@ -204,10 +213,7 @@ HeldCorpus::HeldCorpus(Corpus corpus, std::int32_t vocabulary_size)
 
 void tokenise_files(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
                     const CorpusOptions& options, CorpusSink& sink, const TextPlace& start, std::size_t block_bytes) {
-  FileTokeniser tokeniser(tokenizer, options, sink, block_bytes);
-  for (std::size_t i = start.file; i < files.size(); ++i)
-    tokeniser.read(files[i], i == start.file ? start : TextPlace{.file = i});
-  tokeniser.end_document();
+  FileTokeniser(files, tokenizer, options, sink, start, block_bytes).run();
 }
 
 void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, std::uint64_t least) {

@@ -102,12 +102,12 @@ class CorpusSink {
   virtual void warn(const std::string& warning) = 0;
 };
 
-/// Tokenises the files once, from `start` on, in blocks of about `block_bytes`: memory does not grow with the files.
-/// Lines without a token are dropped. Throws Error(Failure::io) for a file that cannot be read and
+/// Tokenises the files once, from `start` on, in blocks of about `block_bytes`, one for each thread: memory does not
+/// grow with the files. Lines without a token are dropped. Throws Error(Failure::io) for a file that cannot be read and
 /// Error(Failure::input) for one with a NUL, or a line of JSON that is not {"text": "…"}.
 void tokenise_files(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
                     const CorpusOptions& options, CorpusSink& sink, const TextPlace& start = {},
-                    std::size_t block_bytes = std::size_t{16} << 20);
+                    std::size_t block_bytes = std::size_t{1} << 20);
 
 /// Throws Error(Failure::input), naming the files, unless there are `least` documents: one or two.
 void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, std::uint64_t least);

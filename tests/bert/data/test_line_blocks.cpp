@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "io/line_source.h"
 #include "support/program.h"
 #include "support/refusal.h"
@@ -16,10 +18,12 @@ TEST_CASE("blocks end where lines end, whatever their size, and together are the
   for (std::size_t bytes = 1; bytes < text.size() + 2; ++bytes) {
     LineBlocks blocks(directory / "t");
     std::string all;
-    for (std::string block; blocks.next(block, bytes);) {
-      all += block;
-      if (all.size() < text.size()) REQUIRE(block.back() == '\n');
+    while (const auto block = blocks.next(bytes)) {
+      REQUIRE(block->lines_before == static_cast<std::uint64_t>(std::ranges::count(all, '\n')));
+      all += block->text;
+      if (all.size() < text.size()) REQUIRE(block->text.back() == '\n');
     }
+    REQUIRE_FALSE(blocks.next(bytes));
     REQUIRE(all == text);
   }
 }
@@ -31,6 +35,12 @@ TEST_CASE("what was read before is passed over, and a file that has become short
   CHECK(skipped(0));
   CHECK(skipped(8));
   CHECK_FALSE(skipped(9));
+  LineBlocks blocks(directory / "t");
+  REQUIRE(blocks.skip(4));
+  const auto rest = blocks.next(100);
+  REQUIRE(rest);
+  CHECK(rest->text == "two\n");
+  CHECK(rest->lines_before == 1);
 }
 
 TEST_CASE("a line that no memory should hold is refused with its number, whatever was passed over before it") {
@@ -41,7 +51,7 @@ TEST_CASE("a line that no memory should hold is refused with its number, whateve
     LineBlocks blocks(directory / "t");
     CHECK(blocks.skip(skipped));
     std::size_t count = 0;
-    for (std::string block; blocks.next(block, std::size_t{1} << 20);) ++count;
+    while (blocks.next(std::size_t{1} << 20)) ++count;
     return count;
   };
   CHECK(blocks_of(LineSource::kLongest, 0) == 2);
@@ -50,20 +60,9 @@ TEST_CASE("a line that no memory should hold is refused with its number, whateve
           (directory / "t").string() + ":3: expected a line of at most 67108864 bytes, got more");
 }
 
-TEST_CASE("lines are split into parts at line ends") {
-  const std::string_view text = "a\nbb\n\nccc\nd";
-  for (std::size_t parts = 1; parts < 15; ++parts) {
-    std::string all;
-    const auto list = split_lines(text, parts);
-    CHECK(list.size() <= parts);
-    for (const std::string_view part : list) {
-      all += part;
-      if (all.size() < text.size()) CHECK(part.back() == '\n');
-    }
-    CHECK(all == text);
-  }
+TEST_CASE("a line is given without its end, and the last one needs none") {
   std::vector<std::string> lines;
-  for_each_line(text, [&](std::string_view line) { lines.emplace_back(line); });
+  for_each_line("a\nbb\n\nccc\nd", [&](std::string_view line) { lines.emplace_back(line); });
   CHECK(lines == std::vector<std::string>{"a", "bb", "", "ccc", "d"});
   CHECK_THROWS_AS(LineBlocks("/nowhere"), bertrand::Error);
 }

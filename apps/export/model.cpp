@@ -31,11 +31,11 @@ bool is_classifier(Architecture architecture) {
   return architecture == Architecture::sequence_classification || architecture == Architecture::token_classification;
 }
 
-bert::Pooling pooling_of(Architecture architecture, const Shapes& shapes) {
+bert::PoolerLayer pooler_layer_of(Architecture architecture, const Shapes& shapes) {
   const bool has_one = architecture == Architecture::sequence_classification ||
                        architecture == Architecture::pretraining ||
                        (architecture == Architecture::encoder && shapes.contains(kPooler));
-  return has_one ? bert::Pooling::with_pooler : bert::Pooling::without_pooler;
+  return has_one ? bert::PoolerLayer::present : bert::PoolerLayer::absent;
 }
 
 }  // namespace
@@ -47,13 +47,14 @@ Model read_model(const Source& source) {
   const Architecture architecture = architecture_of(config, source.model, shapes);
   config.architectures = {io::name_in(bert::architectures(), architecture)};
   if (is_classifier(architecture)) config.labels = bert::labels_of(config, source.model);
-  const bert::NetworkOptions network{.outputs = std::ssize(config.labels), .pooling = pooling_of(architecture, shapes)};
+  const bert::NetworkOptions network{.outputs = std::ssize(config.labels),
+                                     .pooler_layer = pooler_layer_of(architecture, shapes)};
   const auto max_length =
       bert::read_max_length(bert::config_file(source.model).parent_path(), config.max_position_embeddings);
   Model model{.source = source.model,
               .config = std::move(config),
               .architecture = architecture,
-              .pooling = network.pooling,
+              .pooler_layer = network.pooler_layer,
               .tokenizer = std::move(tokenizer),
               .max_length = max_length,
               .backend = open_cpu()};

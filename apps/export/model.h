@@ -15,7 +15,7 @@ struct Model {
   std::filesystem::path source;  ///< the directory or checkpoint that it was read from
   bert::Config config;           ///< architectures is the one name of `architecture`; labels has a name for each class
   bert::Architecture architecture;
-  bert::Pooling pooling;  ///< whether its encoder has a pooler
+  bert::PoolerLayer pooler_layer;  ///< of its encoder
   text::Tokenizer tokenizer;
   std::optional<Dim> max_length;     ///< as DirectoryFiles has it
   std::unique_ptr<Backend> backend;  ///< a CPU

@@ -12,7 +12,7 @@ void write(io::Files& files, const std::filesystem::path& directory, const Model
   write_onnx(files, directory,
              {.config = model.config,
               .architecture = model.architecture,
-              .pooling = model.pooling,
+              .pooler_layer = model.pooler_layer,
               .parameters = *model.parameters},
              options);
 }

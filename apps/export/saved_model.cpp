@@ -17,7 +17,7 @@ void write_saved_model(io::Files& files, const std::filesystem::path& directory,
   io::write_file(files, directory / "saved_model.pb",
                  saved_model_of({.config = model.config,
                                  .architecture = model.architecture,
-                                 .pooling = model.pooling,
+                                 .pooler_layer = model.pooler_layer,
                                  .weights = std::move(weights)}));
 }
 

@@ -65,7 +65,7 @@ const io::Choices<DType>& precisions() {
 std::unique_ptr<bert::EncoderAlone> load_model(const Options& options, const bert::Config& config, Backend& backend) {
   const bool needs_pooler = options.pooled || options.pooling == Pooling::pooler;
   auto model = std::make_unique<bert::EncoderAlone>(
-      config, needs_pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
+      config, needs_pooler ? bert::PoolerLayer::present : bert::PoolerLayer::absent);
   const nn::LoadReport report = bert::compare_weights(options.model, *model);
   if (options.strict) bert::require_exact(report, options.model);
   nn::require(report, options.model, [](const std::string&) { return false; });

@@ -62,7 +62,7 @@ Model::Model(const std::filesystem::path& directory, Backend& backend, DType dty
       classifier_(is_classifier(config_)
                       ? std::make_unique<bert::ForSequenceClassification>(config_, static_cast<Dim>(labels_.size()))
                       : nullptr),
-      encoder_(classifier_ ? nullptr : std::make_unique<bert::EncoderAlone>(config_, bert::Pooling::without_pooler)),
+      encoder_(classifier_ ? nullptr : std::make_unique<bert::EncoderAlone>(config_, bert::PoolerLayer::absent)),
       bert_(classifier_ ? classifier_->bert : encoder_->bert),
       parameters_(load(classifier_ ? static_cast<nn::Module&>(*classifier_) : *encoder_, directory, backend, dtype)) {}
 

@@ -200,7 +200,7 @@ void Builder::answers(const Value& x) {
 }
 
 void Builder::no_head(const Value& x) {
-  const bool has_pooler = bert_.pooling == bert::Pooling::with_pooler;
+  const bool has_pooler = bert_.pooler_layer == bert::PoolerLayer::present;
   const Value pooled = has_pooler ? pooler(x) : Value{};
   graph_.output(x, "last_hidden_state", {kBatch[0], kBatch[1], config_.hidden_size});
   if (has_pooler) graph_.output(pooled, "pooler_output", {kBatch[0], config_.hidden_size});

@@ -10,7 +10,7 @@ namespace bertrand::exporting {
 struct OnnxBert {
   const bert::Config& config;
   bert::Architecture architecture;
-  bert::Pooling pooling;               ///< of an encoder alone: whether it has a pooler
+  bert::PoolerLayer pooler_layer;      ///< of an encoder alone
   const nn::ParameterSet& parameters;  ///< f32, in the memory of the host
 };
 

@@ -272,7 +272,7 @@ void add_head(const Scope& root, const SavedModelBert& model, const Bert& bert, 
       return;
     case encoder:
       outputs.add("last_hidden_state", by_token(x, model.config.hidden_size), {-1, -1, model.config.hidden_size});
-      if (model.pooling == bert::Pooling::with_pooler)
+      if (model.pooler_layer == bert::PoolerLayer::present)
         outputs.add("pooler_output", bert.pooled(x), {-1, model.config.hidden_size});
       return;
   }

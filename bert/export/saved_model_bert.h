@@ -12,7 +12,7 @@ namespace bertrand::exporting {
 struct SavedModelBert {
   const bert::Config& config;
   bert::Architecture architecture;
-  bert::Pooling pooling;                    ///< of an encoder alone: whether it has a pooler
+  bert::PoolerLayer pooler_layer;           ///< of an encoder alone
   std::map<std::string, tf::Dims> weights;  ///< the shape of each by Google's name
 };
 

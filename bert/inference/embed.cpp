@@ -15,7 +15,7 @@ class Embedder : public Predictor {
         pooling_(*options.pooling),
         normalize_(options.normalize),
         network_(model_, Head::embed,
-                 pooling_ == Pooling::pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler) {}
+                 pooling_ == Pooling::pooler ? bert::PoolerLayer::present : bert::PoolerLayer::absent) {}
 
   io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
 

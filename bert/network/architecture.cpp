@@ -34,7 +34,7 @@ std::unique_ptr<nn::Module> make_network(Architecture architecture, const Config
     case Architecture::question_answering: return std::make_unique<ForQuestionAnswering>(config);
     case Architecture::masked_lm: return std::make_unique<ForMaskedLm>(config);
     case Architecture::pretraining: return std::make_unique<ForPretraining>(config);
-    case Architecture::encoder: return std::make_unique<EncoderAlone>(config, options.pooling);
+    case Architecture::encoder: return std::make_unique<EncoderAlone>(config, options.pooler_layer);
   }
   fail(Failure::bug, "network: expected an architecture that is known, got number {}", static_cast<int>(architecture));
 }

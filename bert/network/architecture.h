@@ -23,8 +23,8 @@ const io::Choices<Architecture>& architectures();
 std::optional<Architecture> architecture_of(const Config& config);
 
 struct NetworkOptions {
-  Dim outputs = 2;                         ///< of a classifier
-  Pooling pooling = Pooling::with_pooler;  ///< of an encoder
+  Dim outputs = 2;                                  ///< of a classifier
+  PoolerLayer pooler_layer = PoolerLayer::present;  ///< of an encoder
 };
 /// The network without memory: a ParameterSet gives it some.
 std::unique_ptr<nn::Module> make_network(Architecture architecture, const Config& config,

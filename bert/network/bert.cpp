@@ -108,11 +108,11 @@ Pooler::Pooler(const nn::Scope& scope, const Config& config)
 
 Variable Pooler::operator()(const Variable& first_rows) const { return tanh(dense(first_rows)); }
 
-Bert::Bert(const nn::Scope& scope, const Config& config, Pooling pooling)
+Bert::Bert(const nn::Scope& scope, const Config& config, PoolerLayer pooler_layer)
     : Module(scope),
       embeddings(in("embeddings"), config),
       encoder(in("encoder"), config),
-      pooler(pooling == Pooling::with_pooler ? std::make_unique<Pooler>(in("pooler"), config) : nullptr) {}
+      pooler(pooler_layer == PoolerLayer::present ? std::make_unique<Pooler>(in("pooler"), config) : nullptr) {}
 
 Variable Bert::operator()(const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows,
                           std::vector<Variable>* hidden_states) const {

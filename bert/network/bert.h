@@ -97,11 +97,11 @@ class Pooler : public nn::Module {
   nn::Linear dense;
 };
 
-enum class Pooling { with_pooler, without_pooler };
+enum class PoolerLayer { present, absent };
 
 class Bert : public nn::Module {
  public:
-  Bert(const nn::Scope& scope, const Config& config, Pooling pooling = Pooling::with_pooler);
+  Bert(const nn::Scope& scope, const Config& config, PoolerLayer pooler_layer = PoolerLayer::present);
   /// [rows, hidden]: these rows of the batch (i32), or all. To read few rows saves most of the last layer's work.
   Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows = {},
                       std::vector<Variable>* hidden_states = nullptr) const;

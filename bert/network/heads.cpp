@@ -51,7 +51,7 @@ Variable PredictionHead::operator()(const Variable& rows, const nn::Parameter& w
 }
 
 ForMaskedLm::ForMaskedLm(const Config& config)
-    : bert(in("bert"), config, Pooling::without_pooler), predictions(in("cls.predictions"), config) {}
+    : bert(in("bert"), config, PoolerLayer::absent), predictions(in("cls.predictions"), config) {}
 
 ForPretraining::ForPretraining(const Config& config)
     : bert(in("bert"), config),
@@ -97,7 +97,7 @@ Variable ForSequenceClassification::operator()(const PackedBatch& batch, const n
 }
 
 ForTokenClassification::ForTokenClassification(const Config& config, Dim labels)
-    : bert(in("bert"), config, Pooling::without_pooler),
+    : bert(in("bert"), config, PoolerLayer::absent),
       classifier(in("classifier"), dense_sizes(labels, config)),
       dropout_(config.head_dropout()) {}
 
@@ -106,7 +106,7 @@ Variable ForTokenClassification::operator()(const PackedBatch& batch, const nn::
 }
 
 ForQuestionAnswering::ForQuestionAnswering(const Config& config)
-    : bert(in("bert"), config, Pooling::without_pooler), qa_outputs(in("qa_outputs"), dense_sizes(2, config)) {}
+    : bert(in("bert"), config, PoolerLayer::absent), qa_outputs(in("qa_outputs"), dense_sizes(2, config)) {}
 
 Variable ForQuestionAnswering::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
   return qa_outputs(bert(batch, randomness));

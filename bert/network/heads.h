@@ -29,7 +29,7 @@ struct ForMaskedLm : nn::Module {
 
 /// The encoder under the name that it has on disk.
 struct EncoderAlone : nn::Module {
-  EncoderAlone(const Config& config, Pooling pooling) : bert(in("bert"), config, pooling) {}
+  EncoderAlone(const Config& config, PoolerLayer pooler_layer) : bert(in("bert"), config, pooler_layer) {}
 
   Bert bert;
 };

@@ -8,7 +8,7 @@ namespace support {
 
 struct ExportedBert {
   explicit ExportedBert(bertrand::bert::Architecture kind, bertrand::Activation activation = bertrand::Activation::gelu,
-                        bertrand::bert::Pooling pooler = bertrand::bert::Pooling::with_pooler)
+                        bertrand::bert::PoolerLayer layer = bertrand::bert::PoolerLayer::present)
       : config{.vocab_size = 31,
                .hidden_size = 12,
                .num_hidden_layers = 2,
@@ -18,14 +18,14 @@ struct ExportedBert {
                .max_position_embeddings = 23,
                .labels = {"a", "b", "c"}},
         architecture(kind),
-        pooling(pooler),
+        pooler_layer(layer),
         backend(bertrand::open_cpu({.threads = 1})),
-        network(bertrand::bert::make_network(kind, config, {.outputs = 3, .pooling = pooler})),
+        network(bertrand::bert::make_network(kind, config, {.outputs = 3, .pooler_layer = layer})),
         parameters(*network, *backend, bertrand::nn::ParameterSet::Options{.gradients = false}) {}
 
   bertrand::bert::Config config;
   bertrand::bert::Architecture architecture;
-  bertrand::bert::Pooling pooling;
+  bertrand::bert::PoolerLayer pooler_layer;
   std::unique_ptr<bertrand::Backend> backend;
   std::unique_ptr<bertrand::nn::Module> network;
   bertrand::nn::ParameterSet parameters;

@@ -20,8 +20,10 @@ using Ops = std::vector<std::string>;
 namespace {
 
 exporting::OnnxBert view(const support::ExportedBert& bert) {
-  return {
-      .config = bert.config, .architecture = bert.architecture, .pooling = bert.pooling, .parameters = bert.parameters};
+  return {.config = bert.config,
+          .architecture = bert.architecture,
+          .pooler_layer = bert.pooler_layer,
+          .parameters = bert.parameters};
 }
 
 /// model.onnx as written into a directory of its own.
@@ -215,7 +217,7 @@ TEST_CASE("each head has the outputs and the task of transformers") {
         "pretraining");
   check(of(encoder), {"last_hidden_state f32 [batch_size, sequence_length, 12]", "pooler_output f32 [batch_size, 12]"},
         "feature-extraction");
-  check(support::ExportedBert(encoder, Activation::gelu, bert::Pooling::without_pooler),
+  check(support::ExportedBert(encoder, Activation::gelu, bert::PoolerLayer::absent),
         {"last_hidden_state f32 [batch_size, sequence_length, 12]"}, "feature-extraction");
 }
 

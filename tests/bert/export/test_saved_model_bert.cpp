@@ -10,7 +10,7 @@
 
 using namespace bertrand;
 using bert::Architecture;
-using bert::Pooling;
+using bert::PoolerLayer;
 using exporting::tf::Dims;
 using support::DecodedNode;
 using support::DecodedSavedModel;
@@ -44,7 +44,7 @@ void add_classifier(std::map<std::string, Dims>& weights, const std::string& sco
 }
 
 /// Google's names and shapes, from its modeling.py and the scripts beside it.
-std::map<std::string, Dims> google_weights(Architecture architecture, Pooling pooling) {
+std::map<std::string, Dims> google_weights(Architecture architecture, PoolerLayer pooler_layer) {
   using enum Architecture;
   std::map<std::string, Dims> weights{{"bert/embeddings/word_embeddings", {15, 16}},
                                       {"bert/embeddings/position_embeddings", {24, 16}},
@@ -60,7 +60,7 @@ std::map<std::string, Dims> google_weights(Architecture architecture, Pooling po
     add_norm(weights, layer + "output");
   }
   if (architecture == sequence_classification || architecture == pretraining ||
-      (architecture == encoder && pooling == Pooling::with_pooler))
+      (architecture == encoder && pooler_layer == PoolerLayer::present))
     add_dense(weights, "bert/pooler/dense", 16, 16);
   if (architecture == sequence_classification || architecture == token_classification) add_classifier(weights, "", 3);
   if (architecture == question_answering) add_classifier(weights, "cls/squad/", 2);
@@ -74,11 +74,12 @@ std::map<std::string, Dims> google_weights(Architecture architecture, Pooling po
 }
 
 DecodedSavedModel saved(Architecture architecture, const bert::Config& config = small_config(),
-                        Pooling pooling = Pooling::with_pooler) {
-  return support::decode_saved_model(exporting::saved_model_of({.config = config,
-                                                                .architecture = architecture,
-                                                                .pooling = pooling,
-                                                                .weights = google_weights(architecture, pooling)}));
+                        PoolerLayer pooler_layer = PoolerLayer::present) {
+  return support::decode_saved_model(
+      exporting::saved_model_of({.config = config,
+                                 .architecture = architecture,
+                                 .pooler_layer = pooler_layer,
+                                 .weights = google_weights(architecture, pooler_layer)}));
 }
 
 const std::vector<Architecture> kAll = {Architecture::sequence_classification,
@@ -166,7 +167,7 @@ TEST_CASE("the first output of a span head is its begin and the second one its e
 
 TEST_CASE("a SavedModel of an encoder without a pooler has no output of it") {
   const auto outputs =
-      saved(Architecture::encoder, small_config(), Pooling::without_pooler).signatures.at("serving_default").outputs;
+      saved(Architecture::encoder, small_config(), PoolerLayer::absent).signatures.at("serving_default").outputs;
   CHECK(outputs.size() == 1);
   CHECK(outputs.contains("last_hidden_state"));
 }
@@ -223,7 +224,7 @@ TEST_CASE("a SavedModel has each activation that a configuration may name") {
 
 TEST_CASE("the variables of a SavedModel are the weights and are restored and saved under their names") {
   for (const Architecture architecture : kAll) {
-    const auto weights = google_weights(architecture, Pooling::with_pooler);
+    const auto weights = google_weights(architecture, PoolerLayer::present);
     const DecodedSavedModel model = saved(architecture);
     std::vector<std::string> names;
     for (const auto& [name, dims] : weights) {
@@ -268,12 +269,12 @@ TEST_CASE("a SavedModel says what loaders look for first") {
 
 TEST_CASE("weights that no node reads and weights that are missing are mistakes of the program") {
   const bert::Config config = small_config();
-  auto weights = google_weights(Architecture::encoder, Pooling::with_pooler);
+  auto weights = google_weights(Architecture::encoder, PoolerLayer::present);
   const auto refused = [&] {
     return support::refusal(Failure::bug, [&] {
       exporting::saved_model_of({.config = config,
                                  .architecture = Architecture::encoder,
-                                 .pooling = Pooling::with_pooler,
+                                 .pooler_layer = PoolerLayer::present,
                                  .weights = weights});
     });
   };

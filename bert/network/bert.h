@@ -30,6 +30,7 @@ class Embeddings : public nn::Module {
 class Output : public nn::Module {
  public:
   Output(const nn::Scope& scope, const nn::Linear::Sizes& sizes, const Config& config);
+  /// x [n, in], residual [n, hidden] → [n, hidden]
   Variable operator()(const Variable& x, const Variable& residual, const nn::Randomness& randomness) const;
 
   nn::Linear dense;
@@ -42,6 +43,7 @@ class Output : public nn::Module {
 class AttentionBlock : public nn::Module {
  public:
   AttentionBlock(const nn::Scope& scope, const Config& config);
+  /// Shapes and `rows` as of Layer.
   Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
                       const Tensor& rows) const;
 
@@ -52,7 +54,7 @@ class AttentionBlock : public nn::Module {
 class Intermediate : public nn::Module {
  public:
   Intermediate(const nn::Scope& scope, const Config& config);
-  Variable operator()(const Variable& x) const;
+  Variable operator()(const Variable& x) const;  // [n, hidden] → [n, intermediate]
 
   nn::Linear dense;
 
@@ -63,8 +65,9 @@ class Intermediate : public nn::Module {
 class Layer : public nn::Module {
  public:
   Layer(const nn::Scope& scope, const Config& config);
-  /// For these rows of the batch, in this order; for all if `rows` is empty. All rows are attended to, and what
-  /// comes after attention works on a row by itself.
+  /// x [tokens, hidden] → [rows, hidden], or [tokens, hidden] if `rows` is empty. `rows`: i32 [rows], rows of the
+  /// packed batch in the order of the result. All rows are attended to, and what comes after attention works on a row
+  /// by itself.
   Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
                       const Tensor& rows) const;
   /// The same, of which the graph keeps x alone (autograd/recompute.h).
@@ -79,8 +82,9 @@ class Layer : public nn::Module {
 class Encoder : public nn::Module {
  public:
   Encoder(const nn::Scope& scope, const Config& config);
-  /// `rows`: those that the last layer is computed for, as in Layer. The output of every layer, the embeddings first,
-  /// is appended to `hidden_states` if that is not null.
+  /// x [tokens, hidden] → [rows, hidden], or [tokens, hidden] if `rows` is empty. `rows`: those that the last layer is
+  /// computed for, as in Layer. The output of every layer, the embeddings first, is appended to `hidden_states` if that
+  /// is not null: [tokens, hidden], of the last layer as the result.
   Variable operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows,
                       std::vector<Variable>* hidden_states) const;
 
@@ -92,7 +96,7 @@ class Encoder : public nn::Module {
 class Pooler : public nn::Module {
  public:
   Pooler(const nn::Scope& scope, const Config& config);
-  Variable operator()(const Variable& first_rows) const;  // [sequences, hidden]
+  Variable operator()(const Variable& first_rows) const;  // [sequences, hidden] → [sequences, hidden]
 
   nn::Linear dense;
 };

@@ -21,7 +21,9 @@ Sequence sequence_of(std::span<const std::int32_t> token_ids, std::int64_t first
 
 /// `tokens` rows; sequence s owns rows offsets[s] .. offsets[s + 1].
 struct PackedBatch {
-  Tensor numbers;                            // i32: those that follow but the keys, in one piece: one copy brings them
+  // i32: one buffer. token_ids, token_types, positions, first_rows and the offsets of `packing` are parts of it, so
+  // that one copy uploads them all.
+  Tensor numbers;
   Tensor token_ids, token_types, positions;  // i32 [tokens]
   Tensor row_keys;                           // i64 [tokens]: names each row wherever it is computed
   Tensor first_rows;                         // i32 [sequences]: where each [CLS] lies

@@ -7,9 +7,10 @@
 
 namespace bertrand::objectives {
 
-/// With log p = x − lse, a row of label y costs a_y (lse − x_y) + Σ_k t_k x_k, where a_y is what the row's targets add
-/// up to and t_k = ε / K (k = y ? Σ w : 0) − ε / K w_k. The first term is the plain cross-entropy, class by class, as
-/// a_y is one number for each class; the second is linear.
+/// No kernel takes weights: the loss is the plain cross-entropy, one softmax for each class that occurs, on every
+/// device. With log p = x − lse, a row of label y costs a_y (lse − x_y) + Σ_k t_k x_k, where a_y is what the row's
+/// targets add up to and t_k = ε / K (k = y ? Σ w : 0) − ε / K w_k. The first term is the plain cross-entropy, class by
+/// class, as a_y is one number for each class; the second is linear.
 Variable weighted_cross_entropy(const Variable& logits, std::span<const std::int32_t> labels,
                                 const LossWeights& weights, double divisor) {
   Backend& backend = logits.value().backend();

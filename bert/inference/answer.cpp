@@ -33,10 +33,10 @@ tasks::AnswerOptions compared(const Options& options) {
   return answers;
 }
 
-class Answerer : public Predictor {
+class Answerer : public ModelPredictor {
  public:
   Answerer(Model model, const Options& options)
-      : model_(std::move(model)),
+      : ModelPredictor(std::move(model)),
         windows_(options.windows),
         answers_(compared(options)),
         top_k_(static_cast<std::size_t>(options.top_k)),
@@ -77,7 +77,6 @@ class Answerer : public Predictor {
               return logits(outputs[0], padding);
             }};
   }
-  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
   /// A row (start, end) for each token.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
@@ -129,7 +128,6 @@ class Answerer : public Predictor {
             {"end", start + text::count_code_points(found.place)}};
   }
 
-  const Model model_;
   tasks::SquadOptions windows_;
   const tasks::AnswerOptions answers_;
   const std::size_t top_k_;

@@ -24,10 +24,10 @@ tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels) {
 
 namespace {
 
-class Classifier : public Predictor {
+class Classifier : public ModelPredictor {
  public:
   explicit Classifier(Model model)
-      : model_(std::move(model)),
+      : ModelPredictor(std::move(model)),
         labels_(model_.config.labels),
         kind_(kind_of_classifier(model_.config, labels_.size())),
         network_(model_, Head::classify, static_cast<Dim>(labels_.size())) {}
@@ -55,7 +55,6 @@ class Classifier : public Predictor {
             .sequences = {std::move(given.sequence)},
             .make_answer = [this](std::span<const Outputs> outputs) { return probabilities(outputs[0].row(0)); }};
   }
-  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
     return deal_rows(forward_(sequences), std::vector<std::size_t>(sequences.size(), 1));
@@ -83,7 +82,6 @@ class Classifier : public Predictor {
     return answer;
   }
 
-  const Model model_;
   const std::vector<std::string> labels_;
   const tasks::Kind kind_;
   const Loaded<bert::ForSequenceClassification> network_;

@@ -8,10 +8,10 @@
 namespace bertrand::inference {
 namespace {
 
-class Embedder : public Predictor {
+class Embedder : public ModelPredictor {
  public:
   Embedder(Model model, const Options& options)
-      : model_(std::move(model)),
+      : ModelPredictor(std::move(model)),
         pooling_(*options.pooling),
         normalize_(options.normalize),
         network_(model_, Head::embed,
@@ -36,7 +36,6 @@ class Embedder : public Predictor {
         .sequences = {std::move(given.sequence)},
         .make_answer = [unit = normalize_](std::span<const Outputs> outputs) { return embedding(outputs[0], unit); }};
   }
-  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
   /// A row for each token if these are to be averaged, else one.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
@@ -54,7 +53,6 @@ class Embedder : public Predictor {
     return {{"embedding", json_numbers(mean_of_rows(outputs.values, outputs.width, unit))}};
   }
 
-  const Model model_;
   const Pooling pooling_;
   const bool normalize_;
   const Loaded<bert::EncoderAlone> network_;

@@ -18,10 +18,10 @@ struct Mask {
   std::optional<std::int64_t> start;  ///< in code points of the text, if there is one
 };
 
-class MaskFiller : public Predictor {
+class MaskFiller : public ModelPredictor {
  public:
   MaskFiller(Model model, const Options& options)
-      : model_(std::move(model)), top_k_(options.top_k), network_(model_, Head::fill_mask) {}
+      : ModelPredictor(std::move(model)), top_k_(options.top_k), network_(model_, Head::fill_mask) {}
 
   io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
 
@@ -67,7 +67,6 @@ class MaskFiller : public Predictor {
             .sequences = {std::move(sequence)},
             .make_answer = [this, masks](std::span<const Outputs> outputs) { return filled(masks, outputs[0]); }};
   }
-  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
   /// A row of the vocabulary for each mask.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
@@ -116,7 +115,6 @@ class MaskFiller : public Predictor {
     return best;
   }
 
-  const Model model_;
   const int top_k_;
   const Loaded<bert::ForMaskedLm> network_;
   mutable Forward forward_{model_.backend,

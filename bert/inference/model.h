@@ -62,6 +62,16 @@ class Loaded {
   nn::ParameterSet parameters_;
 };
 
+/// What is the same of all heads.
+class ModelPredictor : public Predictor {
+ public:
+  explicit ModelPredictor(Model model) : model_(std::move(model)) {}
+  std::string_view token(std::int32_t id) const final { return model_.tokenizer.vocabulary().token(id); }
+
+ protected:
+  const Model model_;
+};
+
 /// The rows of `values` [rows, width] dealt out: the first counts[0] are of sequence 0, and so on.
 std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t> counts);
 

@@ -72,10 +72,10 @@ bool is_tag(std::string_view label) {
   return label.size() > 2 && 'A' <= label[0] && label[0] <= 'Z' && label[1] == '-';
 }
 
-class TokenLabeller : public Predictor {
+class TokenLabeller : public ModelPredictor {
  public:
   TokenLabeller(Model model, const Options& options)
-      : model_(std::move(model)),
+      : ModelPredictor(std::move(model)),
         labels_(model_.config.labels),
         has_outside_(std::ranges::find(labels_, kOutside) != labels_.end()),
         windows_{.max_length = model_.max_length, .overlap = options.overlap},
@@ -120,7 +120,6 @@ class TokenLabeller : public Predictor {
               return probabilities(outputs[0], padding);
             }};
   }
-  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
   /// A row of labels for each token.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
@@ -205,7 +204,6 @@ class TokenLabeller : public Predictor {
     return all;
   }
 
-  const Model model_;
   const std::vector<std::string> labels_;
   const bool has_outside_;  ///< whether kOutside is one of them
   const tasks::WindowOptions windows_;

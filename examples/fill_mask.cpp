@@ -28,8 +28,7 @@ int main(int argc, char** argv) try {
   const text::Tokenizer tokenizer = bert::read_tokenizer(directory, {}, config);
   const text::Vocabulary& words = tokenizer.vocabulary();
   bert::ForMaskedLm model(config);
-  nn::ParameterSet parameters(model, *backend, {.initialize = false, .gradients = false});
-  bert::load_whole(directory, parameters);
+  bert::load_for_inference(directory, model, *backend);
 
   const std::size_t at = asked.find("[MASK]");
   if (at == std::string::npos) fail(Failure::input, "expected a text with [MASK], got \"{}\"", asked);

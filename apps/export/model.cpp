@@ -59,12 +59,10 @@ Model read_model(const Source& source) {
               .max_length = max_length,
               .backend = open_cpu()};
   model.network = bert::make_network(architecture, model.config, network);
-  const nn::LoadReport report = bert::compare_weights(source.model, *model.network);
-  if (source.strict) bert::require_exact(report, source.model);
-  nn::require(report, source.model, [](const std::string&) { return false; });
+  nn::LoadReport report;
   model.parameters = std::make_unique<nn::ParameterSet>(
-      *model.network, *model.backend, nn::ParameterSet::Options{.initialize = false, .gradients = false});
-  bert::load_weights(source.model, *model.parameters);
+      bert::load_for_inference(source.model, *model.network, *model.backend,
+                               {.strict = source.strict, .check = [&](const auto& found) { report = found; }}));
   bert::require_finite(*model.parameters, source.model);
   std::fputs((report.text() + "\n").c_str(), stderr);
   return model;

@@ -66,11 +66,7 @@ std::unique_ptr<bert::EncoderAlone> load_model(const Options& options, const ber
   const bool needs_pooler = options.pooled || options.pooling == Pooling::pooler;
   auto model = std::make_unique<bert::EncoderAlone>(
       config, needs_pooler ? bert::PoolerLayer::present : bert::PoolerLayer::absent);
-  const nn::LoadReport report = bert::compare_weights(options.model, *model);
-  if (options.strict) bert::require_exact(report, options.model);
-  nn::require(report, options.model, [](const std::string&) { return false; });
-  nn::ParameterSet parameters(*model, backend, {.dtype = options.precision, .initialize = false, .gradients = false});
-  bert::load_weights(options.model, parameters);
+  bert::load_for_inference(options.model, *model, backend, {.dtype = options.precision, .strict = options.strict});
   return model;
 }
 

@@ -66,6 +66,18 @@ nn::LoadReport load_weights(const fs::path& model, nn::ParameterSet& parameters,
   return nn::load(parameters, stored, model.string(), may_be_mis_shaped);
 }
 
+nn::ParameterSet load_for_inference(const fs::path& model, nn::Module& network, Backend& backend,
+                                    const InferenceWeights& wanted) {
+  const nn::LoadReport report = compare_weights(model, network);
+  if (wanted.strict) require_exact(report, model);
+  if (wanted.check) wanted.check(report);
+  nn::require(report, model, [](const std::string&) { return false; });
+  // Nothing is initialised, for speed alone: every number is loaded.
+  nn::ParameterSet parameters(network, backend, {.dtype = wanted.dtype, .initialize = false, .gradients = false});
+  load_weights(model, parameters);
+  return parameters;
+}
+
 void load_whole(const fs::path& model, nn::ParameterSet& parameters) {
   nn::require(load_weights(model, parameters), model, [](const std::string&) { return false; });
 }

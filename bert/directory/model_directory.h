@@ -61,6 +61,18 @@ nn::LoadReport load_weights(const std::filesystem::path& model, nn::ParameterSet
 nn::LoadReport compare_weights(const std::filesystem::path& model, const nn::Module& network,
                                const std::function<bool(const std::string&)>& may_be_mis_shaped = {});
 
+/// How a network is loaded to compute with it.
+struct InferenceWeights {
+  DType dtype = DType::f32;
+  bool strict = false;  ///< every tensor of the files must fit: require_exact()
+  /// Sees what fits before a missing tensor is refused; may refuse it in words of its own.
+  std::function<void(const nn::LoadReport& report)> check = {};
+};
+/// The parameters of a network with the numbers of a model, all of them, and no gradients. Throws
+/// Error(Failure::model), as load_weights() and if a parameter is missing, before memory is taken.
+nn::ParameterSet load_for_inference(const std::filesystem::path& model, nn::Module& network, Backend& backend,
+                                    const InferenceWeights& wanted = {});
+
 /// load_weights(), with every parameter required.
 void load_whole(const std::filesystem::path& model, nn::ParameterSet& parameters);
 

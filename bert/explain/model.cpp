@@ -10,21 +10,12 @@
 #include "bert/network/architecture.h"
 #include "bert/tasks/encode.h"
 #include "io/error.h"
-#include "nn/weights.h"
 
 namespace bertrand::explain {
 namespace {
 
 bool is_classifier(const bert::Config& config) {
   return bert::architecture_of(config) == bert::Architecture::sequence_classification;
-}
-
-nn::ParameterSet load(nn::Module& network, const std::filesystem::path& directory, Backend& backend, DType dtype) {
-  nn::require(bert::compare_weights(directory, network), directory, [](const std::string&) { return false; });
-  // Nothing is initialised, for speed alone: every number is loaded.
-  nn::ParameterSet parameters(network, backend, {.dtype = dtype, .initialize = false, .gradients = false});
-  bert::load_weights(directory, parameters);
-  return parameters;
 }
 
 /// softmax(q · kᵀ / √depth) of the head whose columns begin at `from`; q and k are [n, width].
@@ -64,7 +55,8 @@ Model::Model(const std::filesystem::path& directory, Backend& backend, DType dty
                       : nullptr),
       encoder_(classifier_ ? nullptr : std::make_unique<bert::EncoderAlone>(config_, bert::PoolerLayer::absent)),
       bert_(classifier_ ? classifier_->bert : encoder_->bert),
-      parameters_(load(classifier_ ? static_cast<nn::Module&>(*classifier_) : *encoder_, directory, backend, dtype)) {}
+      parameters_(bert::load_for_inference(directory, classifier_ ? static_cast<nn::Module&>(*classifier_) : *encoder_,
+                                           backend, {.dtype = dtype})) {}
 
 Model::~Model() = default;
 

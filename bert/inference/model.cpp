@@ -66,19 +66,17 @@ void Model::require_readable(const PaddedSequence& given, const std::string& whe
 }
 
 nn::ParameterSet load_parameters(const Model& model, Head head, nn::Module& network) {
-  const nn::LoadReport report = bert::compare_weights(model.directory, network);
-  if (model.strict) bert::require_exact(report, model.directory);
-  std::vector<std::string> of_head;
-  for (const std::string& name : report.missing)
-    if (!name.starts_with("bert.embeddings.") && !name.starts_with("bert.encoder.")) of_head.push_back(name);
-  if (!of_head.empty())
-    fail(Failure::model,
-         "{}: expected the tensors that --task {} needs, got none for {}; hint: was it trained for that?",
-         bert::weights_file(model.directory).string(), io::name_in(heads(), head), nn::joined(of_head));
-  nn::require(report, bert::weights_file(model.directory), [](const std::string&) { return false; });
-  nn::ParameterSet parameters(network, model.backend, {.dtype = model.dtype, .initialize = false, .gradients = false});
-  bert::load_weights(model.directory, parameters);
-  return parameters;
+  const auto require_head = [&](const nn::LoadReport& report) {
+    std::vector<std::string> of_head;
+    for (const std::string& name : report.missing)
+      if (!name.starts_with("bert.embeddings.") && !name.starts_with("bert.encoder.")) of_head.push_back(name);
+    if (!of_head.empty())
+      fail(Failure::model,
+           "{}: expected the tensors that --task {} needs, got none for {}; hint: was it trained for that?",
+           bert::weights_file(model.directory).string(), io::name_in(heads(), head), nn::joined(of_head));
+  };
+  return bert::load_for_inference(model.directory, network, model.backend,
+                                  {.dtype = model.dtype, .strict = model.strict, .check = require_head});
 }
 
 std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t> counts) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "bert/tasks/metrics.h"
+
 namespace bertrand::explain {
 namespace {
 
@@ -98,13 +100,12 @@ std::vector<std::vector<Near>> nearest(std::span<const float> points, std::size_
   }
   std::vector<std::vector<Near>> all;
   for (std::size_t i = 0; i < n; ++i) {
-    std::vector<Near> others;
-    for (std::size_t j = 0; j < n; ++j)
-      if (j != i) others.push_back({.point = j, .cosine = dot(units[i], units[j])});
-    const auto end = others.begin() + static_cast<std::ptrdiff_t>(std::min(count, others.size()));
-    std::ranges::partial_sort(others, end, std::greater<>(), &Near::cosine);
-    others.erase(end, others.end());
-    all.push_back(std::move(others));
+    Vector cosines;
+    for (const Vector& unit : units) cosines.push_back(dot(units[i], unit));
+    cosines[i] = -2;  // less than any: a point is not near itself
+    std::vector<Near>& near = all.emplace_back();
+    for (const std::size_t j : tasks::largest(cosines, std::min(count, n - 1)))
+      near.push_back({.point = j, .cosine = cosines[j]});
   }
   return all;
 }

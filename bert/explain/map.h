@@ -19,7 +19,7 @@ struct Near {
   std::size_t point;
   double cosine;
 };
-/// For each point the `count` others with the largest cosine, the nearest first.
+/// For each point the `count` others with the largest cosine, the nearest first, of equals the first.
 std::vector<std::vector<Near>> nearest(std::span<const float> points, std::size_t width, std::size_t count);
 
 }  // namespace bertrand::explain

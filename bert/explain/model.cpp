@@ -9,6 +9,7 @@
 #include "autograd/ops.h"
 #include "bert/network/architecture.h"
 #include "bert/tasks/encode.h"
+#include "bert/tasks/metrics.h"
 #include "io/error.h"
 
 namespace bertrand::explain {
@@ -34,12 +35,6 @@ std::vector<float> attention_of_head(const std::vector<double>& q, const std::ve
     for (std::size_t j = 0; j < n; ++j) all[i * n + j] = static_cast<float>(row[j] / sum);
   }
   return all;
-}
-
-std::vector<double> doubles(const Tensor& x) {
-  if (x.dtype() == DType::f64) return ops::to_host<double>(x);
-  const std::vector<float> values = ops::to_host<float>(x);
-  return {values.begin(), values.end()};
 }
 
 }  // namespace
@@ -96,7 +91,8 @@ Variable Model::dense(const std::string& name, const Variable& x) const {
 /// The kernel of attention keeps no probabilities. They are computed again from what goes into the layer.
 std::vector<std::vector<float>> Model::attention_of(std::size_t layer, const Variable& x) const {
   const std::string name = fmt::format("bert.encoder.layer.{}.attention.self.", layer);
-  const std::vector<double> q = doubles(dense(name + "query", x).value()), k = doubles(dense(name + "key", x).value());
+  const std::vector<double> q = ops::to_host<double>(dense(name + "query", x).value()),
+                            k = ops::to_host<double>(dense(name + "key", x).value());
   const auto width = static_cast<std::size_t>(config_.hidden_size);
   const std::size_t depth = width / static_cast<std::size_t>(config_.num_attention_heads);
   std::vector<std::vector<float>> heads;
@@ -122,17 +118,13 @@ Look Model::look(const bert::Sequence& sequence) const {
   }
   if (!classifier_) return look;
   const Tensor input = bert_.embeddings.word_embeddings(batch.token_ids).value();
-  const std::vector<double> values = doubles(input);
-  look.logits = doubles(logits_from(Variable(input), batch).value());
-  std::vector<std::size_t> outputs(look.logits.size());
-  std::iota(outputs.begin(), outputs.end(), std::size_t{0});
-  std::ranges::stable_sort(outputs, std::greater<>(), [&](std::size_t i) { return look.logits[i]; });
-  outputs.resize(std::min(outputs.size(), kOutputs));
-  for (const std::size_t output : outputs) {
+  const std::vector<double> values = ops::to_host<double>(input);
+  look.logits = ops::to_host<double>(logits_from(Variable(input), batch).value());
+  for (const std::size_t output : tasks::largest(look.logits, kOutputs)) {
     const Variable words(input, true);
     const auto column = static_cast<Dim>(output);
     backward(slice(logits_from(words, batch), 1, column, column + 1));
-    const std::vector<double> gradient = doubles(words.grad());
+    const std::vector<double> gradient = ops::to_host<double>(words.grad());
     Look::Attribution one{.output = output, .logit = look.logits[output]};
     const std::size_t width = values.size() / sequence.token_ids.size();
     for (std::size_t from = 0; from < values.size(); from += width)
@@ -149,7 +141,7 @@ std::vector<float> Model::first_rows(std::span<const bert::Sequence> sequences) 
   for (std::size_t from = 0; from < sequences.size(); from += kBatch) {
     const auto some = sequences.subspan(from, std::min(kBatch, sequences.size() - from));
     const bert::PackedBatch batch = bert::pack(some, backend_);
-    const std::vector<double> rows = doubles(bert_(batch, {}, batch.first_rows).value());
+    const std::vector<float> rows = ops::to_host<float>(bert_(batch, {}, batch.first_rows).value());
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

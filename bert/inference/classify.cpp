@@ -69,7 +69,7 @@ class Classifier : public ModelPredictor {
   io::Json labelled(std::span<const float> logits, bool raw) const {
     const std::vector<double> all =
         raw ? std::vector<double>(logits.begin(), logits.end()) : tasks::probabilities(kind_, logits);
-    const std::size_t best = largest(all, 1)[0];
+    const std::size_t best = tasks::largest(all, 1)[0];
     io::Json answer{{"label", labels_[best]}, {"score", json_number(all[best])}};
     if (kind_ == tasks::Kind::multi_label) {
       io::Json& holding = answer["labels"] = io::Json::array();

@@ -110,7 +110,7 @@ class MaskFiller : public ModelPredictor {
     // Rows that only pad the table of word embeddings stand for no token.
     const auto named = std::span(shares).first(std::min(shares.size(), static_cast<std::size_t>(vocabulary.size())));
     io::Json best = io::Json::array();
-    for (const std::size_t id : largest(named, static_cast<std::size_t>(top_k_)))
+    for (const std::size_t id : tasks::largest(named, static_cast<std::size_t>(top_k_)))
       best.push_back({{"token", vocabulary.token(static_cast<std::int32_t>(id))}, {"score", json_number(shares[id])}});
     return best;
   }

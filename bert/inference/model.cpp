@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
-#include <tuple>
 
 #include "bert/directory/model_directory.h"
 #include "bert/tasks/encode.h"
@@ -110,16 +108,6 @@ std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences) {
   std::vector<std::size_t> lengths;
   for (const bert::Sequence& sequence : sequences) lengths.push_back(sequence.token_ids.size());
   return lengths;
-}
-
-std::vector<std::size_t> largest(std::span<const double> values, std::size_t count) {
-  std::vector<std::size_t> places(values.size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
-  const auto before = [&](std::size_t a, std::size_t b) { return std::tie(values[b], a) < std::tie(values[a], b); };
-  count = std::min(count, places.size());
-  std::partial_sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(count), places.end(), before);
-  places.resize(count);
-  return places;
 }
 
 io::Json json_number(double value) {

@@ -82,8 +82,6 @@ std::vector<double> mean_of_rows(std::span<const float> rows, std::size_t width,
 /// The number of tokens of each sequence.
 std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences);
 
-/// The places of the `count` largest numbers, or of all if there are fewer; of equal ones the first comes first.
-std::vector<std::size_t> largest(std::span<const double> values, std::size_t count);
 /// A number as an f32, in digits that read back to it, nearly always the shortest.
 io::Json json_number(double value);
 /// A list of them.

@@ -153,7 +153,7 @@ class TokenLabeller : public ModelPredictor {
   Label label_of(std::optional<std::span<const float>> row) const {
     if (!row) return {has_outside_ ? std::string(kOutside) : labels_[0]};
     const std::vector<double> shares = tasks::softmax(*row);
-    const std::size_t best = largest(shares, 1)[0];
+    const std::size_t best = tasks::largest(shares, 1)[0];
     return {labels_[best], shares[best]};
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -28,12 +27,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-std::vector<float> floats(const Tensor& x) {
-  if (x.dtype() != DType::f64) return ops::to_host<float>(x);
-  const std::vector<double> values = ops::to_host<double>(x);
-  return {values.begin(), values.end()};
-}
-
 double rounded(double probability) { return std::round(probability * 1e4) / 1e4; }
 
 }  // namespace
@@ -45,7 +38,7 @@ training::Samples samples_of(std::span<const data::PretrainingExample> examples,
     const auto at = static_cast<std::size_t>(id);
     return at < words.size() ? words[at] : std::string_view("[UNK]");
   };
-  const std::vector<float> all = floats(logits);
+  const std::vector<float> all = ops::to_host<float>(logits);
   const auto width = static_cast<std::size_t>(logits.shape()[1]);
   io::Json list = io::Json::array();
   std::string markdown = "| example | place | is | taken for |\n|---|---|---|---|\n";
@@ -55,17 +48,11 @@ training::Samples samples_of(std::span<const data::PretrainingExample> examples,
     for (const std::int32_t id : example.token_ids) tokens.push_back(word(id));
     for (std::size_t m = 0; m < example.masked_ids.size(); ++m, ++row) {
       const std::vector<double> shares = tasks::softmax(std::span(all).subspan(row * width, width));
-      std::vector<std::int32_t> best(std::min(width, words.size()));
-      std::iota(best.begin(), best.end(), 0);
-      const std::size_t most = std::min(kGuesses, best.size());
-      std::ranges::partial_sort(best, best.begin() + static_cast<std::ptrdiff_t>(most), std::greater<>(),
-                                [&](std::int32_t id) { return shares[static_cast<std::size_t>(id)]; });
       io::Json guesses = io::Json::array();
       std::string said;
-      for (std::size_t g = 0; g < most; ++g) {
-        const double share = shares[static_cast<std::size_t>(best[g])];
-        guesses.push_back({word(best[g]), rounded(share)});
-        said += fmt::format("{}{} {:.1f} %", g ? ", " : "", io::markdown_cell(word(best[g])), 100 * share);
+      for (const std::size_t id : tasks::largest(std::span(shares).first(std::min(width, words.size())), kGuesses)) {
+        guesses.push_back({words[id], rounded(shares[id])});
+        said += fmt::format("{}{} {:.1f} %", said.empty() ? "" : ", ", io::markdown_cell(words[id]), 100 * shares[id]);
       }
       const std::int32_t truth = example.masked_ids[m];
       masked.push_back({{"position", example.masked_positions[m]},

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "io/error.h"
 
@@ -175,6 +176,16 @@ MultiLabelScores multi_label_scores(std::span<const ClassCounts> labels, double 
 
 std::int32_t arg_max(std::span<const float> row) {
   return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+std::vector<std::size_t> largest(std::span<const double> values, std::size_t count) {
+  std::vector<std::size_t> places(values.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto before = [&](std::size_t a, std::size_t b) { return std::tie(values[b], a) < std::tie(values[a], b); };
+  count = std::min(count, places.size());
+  std::partial_sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(count), places.end(), before);
+  places.resize(count);
+  return places;
 }
 
 std::vector<double> softmax(std::span<const float> row) {

@@ -50,6 +50,9 @@ struct Logits {
 /// The place of the largest, the first of equals.
 std::int32_t arg_max(std::span<const float> row);
 
+/// The places of the `count` largest, the largest first, or of all if there are fewer; of equals the first comes first.
+std::vector<std::size_t> largest(std::span<const double> values, std::size_t count);
+
 /// e^x / Σ e^x, in double.
 std::vector<double> softmax(std::span<const float> row);
 

@@ -55,3 +55,17 @@ TEST_CASE("each masked token has its probability and the three likeliest tokens 
   CHECK(samples.markdown.find("\n| 3 | 0 | a | a 83.4 %, ") != std::string::npos);
   CHECK(json[2]["masked"][0]["probability"].get<double>() == share(3, {3, 0, 0, 0, 0}));
 }
+
+TEST_CASE("of tokens that are as likely as each other the first ones are named") {
+  data::PretrainingExample example;
+  example.token_ids = {0};
+  example.masked_positions = {0};
+  example.masked_ids = {3};
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor logits = ops::from_host(std::vector<float>{0, 1, 1, 1, 1}, {1, 5}, *backend);
+  const training::Samples samples = objectives::samples_of(std::vector{example}, logits, "a\nb\nc\nd\ne");
+  const auto guesses = nlohmann::json::parse(samples.json)[0]["masked"][0]["guesses"];
+  REQUIRE(guesses.size() == 3);
+  const std::vector<std::string> first = {"b", "c", "d"};
+  for (std::size_t g = 0; g < first.size(); ++g) CHECK(guesses[g][0] == first[g]);
+}

@@ -43,6 +43,13 @@ TEST_CASE("Pearson's and Spearman's correlations are SciPy's, with ties") {
   CHECK(spearman(x, y) == near(0.8099531445617965));
 }
 
+TEST_CASE("the largest numbers come first, of equal ones the first") {
+  const Doubles values = {1, 3, 2, 3, 2, 3};
+  CHECK(largest(values, 4) == std::vector<std::size_t>{1, 3, 5, 2});
+  CHECK(largest(values, 9) == std::vector<std::size_t>{1, 3, 5, 2, 4, 0});
+  CHECK(largest({}, 2).empty());
+}
+
 TEST_CASE("what is undefined counts as 0") {
   const Ints zeros = {0, 0, 0}, mixed = {0, 1, 0};
   CHECK(matthews(zeros, mixed) == 0);

@@ -63,14 +63,9 @@ Variable in_f32(const Variable& logits) {
 
 ClassificationTask::ClassificationTask(tasks::TaskData data, bert::Config config, const text::Tokenizer& tokenizer,
                                        const Options& options)
-    : data_(std::move(data)),
-      config_(config_of_task(std::move(config), data_)),
-      tokenizer_(tokenizer),
+    : FineTuningTask(config_of_task(std::move(config), data), tokenizer),
+      data_(std::move(data)),
       weights_(weights_of_task(options, data_)) {}
-
-bert::DirectoryFiles ClassificationTask::directory() const {
-  return {.config = config_, .vocabulary = tokenizer_.vocabulary().text(), .tokenizer = tokenizer_.options()};
-}
 
 std::unique_ptr<bert::TaskModel> ClassificationTask::make_model() const {
   return std::make_unique<bert::ForSequenceClassification>(config_, data_.outputs());

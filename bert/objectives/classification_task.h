@@ -20,7 +20,6 @@ class ClassificationTask : public FineTuningTask {
   ClassificationTask(tasks::TaskData data, bert::Config config, const text::Tokenizer& tokenizer,
                      const Options& options);
 
-  bert::DirectoryFiles directory() const override;
   std::unique_ptr<bert::TaskModel> make_model() const override;
   const tasks::EncodedDataset* examples(File file) const override;
   std::size_t other_bytes() const override { return data_.text_bytes(); }
@@ -43,8 +42,6 @@ class ClassificationTask : public FineTuningTask {
 
  private:
   const tasks::TaskData data_;
-  const bert::Config config_;
-  const text::Tokenizer& tokenizer_;
   const LossWeights weights_;
 };
 

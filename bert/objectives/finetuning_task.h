@@ -39,13 +39,16 @@ struct StreamedFile {
   std::function<std::unique_ptr<ExampleStream>(std::int64_t part)> open;
 };
 
-/// Lies on the host, immutable, for all replicas of a process. Examples have their numbers in their file.
+/// Lies on the host for all replicas of a process. Nothing changes it after decide_by(), which comes before they begin.
+/// Examples have their numbers in their file.
 class FineTuningTask {
  public:
   virtual ~FineTuningTask() = default;
 
   /// What is written beside the weights. Its config names the architecture, the labels and the problem type.
-  virtual bert::DirectoryFiles directory() const = 0;
+  bert::DirectoryFiles directory() const {
+    return {.config = config_, .vocabulary = tokenizer_.vocabulary().text(), .tokenizer = tokenizer_.options()};
+  }
   /// Without memory until a ParameterSet gives it some.
   virtual std::unique_ptr<bert::TaskModel> make_model() const = 0;
   /// What the names of the head's own parameters begin with. A model that was trained for something else lacks them.
@@ -97,6 +100,14 @@ class FineTuningTask {
   virtual std::string remarks() const = 0;
   /// What is wrong with rows of the files, a line each, if they were kept apart.
   virtual std::vector<std::string> bad_rows() const { return {}; }
+
+ protected:
+  /// `config` is as it is to be written. The tokenizer must outlive the task.
+  FineTuningTask(bert::Config config, const text::Tokenizer& tokenizer)
+      : config_(std::move(config)), tokenizer_(tokenizer) {}
+
+  const bert::Config config_;
+  const text::Tokenizer& tokenizer_;
 
  private:
   std::string decisive_;

@@ -121,17 +121,13 @@ void write_scores(io::Files& files, const std::filesystem::path& file, const tas
 }  // namespace
 
 RankingTask::RankingTask(const Inputs& inputs, bert::Config config, const text::Tokenizer& tokenizer)
-    : inputs_(inputs), config_(config_of_task(std::move(config), !inputs.train.empty())), tokenizer_(tokenizer) {
+    : FineTuningTask(config_of_task(std::move(config), !inputs.train.empty()), tokenizer), inputs_(inputs) {
   tasks::RankingEncoder encoder(tokenizer, inputs.lengths);
   std::vector<std::string>* const bad = inputs.keep_bad_rows ? &bad_rows_ : nullptr;
   if (!inputs.train.empty()) train_ = tasks::read_triples(inputs.train, encoder, inputs.spill, bad);
   if (!inputs.evaluation.empty()) evaluation_.emplace(inputs.evaluation, bad);
   if (!inputs.prediction.empty()) prediction_.emplace(inputs.prediction, bad);
   if (!inputs.qrels.empty()) qrels_ = tasks::read_qrels(inputs.qrels);
-}
-
-bert::DirectoryFiles RankingTask::directory() const {
-  return {.config = config_, .vocabulary = tokenizer_.vocabulary().text(), .tokenizer = tokenizer_.options()};
 }
 
 std::unique_ptr<bert::TaskModel> RankingTask::make_model() const {

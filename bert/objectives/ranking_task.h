@@ -20,7 +20,6 @@ class RankingTask : public FineTuningTask {
   /// outlive the task. Throws Failure::input for bad lines, Failure::model if the model knows one segment only.
   RankingTask(const Inputs& inputs, bert::Config config, const text::Tokenizer& tokenizer);
 
-  bert::DirectoryFiles directory() const override;
   std::unique_ptr<bert::TaskModel> make_model() const override;
   const tasks::EncodedDataset* examples(File file) const override;
   std::optional<StreamedFile> streamed(File file) const override;
@@ -45,8 +44,6 @@ class RankingTask : public FineTuningTask {
     return file == File::evaluation ? evaluation_ : prediction_;
   }
   const Inputs inputs_;
-  const bert::Config config_;
-  const text::Tokenizer& tokenizer_;
   std::vector<std::string> bad_rows_;
   std::optional<tasks::Triples> train_;
   std::optional<tasks::CandidateList> evaluation_, prediction_;

@@ -46,7 +46,7 @@ std::vector<bool> held_out_paragraphs(const tasks::TaskFiles& files) {
 
 SpanTask::SpanTask(const tasks::TaskFiles& files, Options options, bert::Config config,
                    const text::Tokenizer& tokenizer)
-    : options_(std::move(options)), config_(config_of_task(std::move(config))), tokenizer_(tokenizer) {
+    : FineTuningTask(config_of_task(std::move(config)), tokenizer), options_(std::move(options)) {
   std::vector<std::string>* const bad = files.on_bad == tasks::OnBadRow::keep ? &bad_rows_ : nullptr;
   const auto read = [&](const std::filesystem::path& file, tasks::SquadUse use,
                         const tasks::ParagraphFilter& wanted = {}) {
@@ -64,10 +64,6 @@ SpanTask::SpanTask(const tasks::TaskFiles& files, Options options, bert::Config 
     evaluation_ = read(files.evaluation, tasks::SquadUse::evaluation);
   }
   prediction_ = read(files.prediction, tasks::SquadUse::prediction);
-}
-
-bert::DirectoryFiles SpanTask::directory() const {
-  return {.config = config_, .vocabulary = tokenizer_.vocabulary().text(), .tokenizer = tokenizer_.options()};
 }
 
 std::unique_ptr<bert::TaskModel> SpanTask::make_model() const {

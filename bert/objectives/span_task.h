@@ -17,7 +17,6 @@ class SpanTask : public FineTuningTask {
   /// and Error(Failure::model) if the model cannot tell a question from its context.
   SpanTask(const tasks::TaskFiles& files, Options options, bert::Config config, const text::Tokenizer& tokenizer);
 
-  bert::DirectoryFiles directory() const override;
   std::unique_ptr<bert::TaskModel> make_model() const override;
   std::string_view head() const override { return "qa_outputs."; }
   const tasks::EncodedDataset* examples(File file) const override;
@@ -48,8 +47,6 @@ class SpanTask : public FineTuningTask {
   const tasks::SquadData* data(File file) const;
 
   const Options options_;
-  const bert::Config config_;
-  const text::Tokenizer& tokenizer_;
   std::vector<std::string> bad_rows_;
   std::unique_ptr<const tasks::SquadData> train_, evaluation_, prediction_;  // null: no such file
 };

@@ -29,11 +29,7 @@ bert::Config config_of_task(bert::Config config, const tasks::TokenData& data) {
 }  // namespace
 
 TokenTask::TokenTask(tasks::TokenData data, bert::Config config, const text::Tokenizer& tokenizer)
-    : data_(std::move(data)), config_(config_of_task(std::move(config), data_)), tokenizer_(tokenizer) {}
-
-bert::DirectoryFiles TokenTask::directory() const {
-  return {.config = config_, .vocabulary = tokenizer_.vocabulary().text(), .tokenizer = tokenizer_.options()};
-}
+    : FineTuningTask(config_of_task(std::move(config), data), tokenizer), data_(std::move(data)) {}
 
 std::unique_ptr<bert::TaskModel> TokenTask::make_model() const {
   return std::make_unique<bert::ForTokenClassification>(config_, static_cast<Dim>(data_.labels.size()));

@@ -13,7 +13,6 @@ class TokenTask : public FineTuningTask {
   /// Failure::model for a model of another kind that is not to be trained.
   TokenTask(tasks::TokenData data, bert::Config config, const text::Tokenizer& tokenizer);
 
-  bert::DirectoryFiles directory() const override;
   std::unique_ptr<bert::TaskModel> make_model() const override;
   const tasks::EncodedDataset* examples(File file) const override;
   std::size_t other_bytes() const override { return data_.bytes(); }
@@ -36,8 +35,6 @@ class TokenTask : public FineTuningTask {
   std::span<const std::int32_t> targets(std::int64_t number) const;
 
   const tasks::TokenData data_;
-  const bert::Config config_;
-  const text::Tokenizer& tokenizer_;
 };
 
 }  // namespace bertrand::objectives

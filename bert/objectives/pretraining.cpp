@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 
 #include "bert/data/largest_examples.h"
@@ -146,12 +147,13 @@ PretrainingObjective::Sums PretrainingObjective::evaluate_batch(std::int64_t fir
   }
   const Packed packed = pack(examples, numbers);
   const auto result = model_(packed.batch, packed.targets, nn::Randomness{}, bert::ForPretraining::Keep::logits);
-  Sums sums{ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count, 0,
-            static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels)), 0,
-            static_cast<double>(packed.targets.masked_labels.elements())};
+  Sums sums{.masked_lm_loss = ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count,
+            .masked_lm_right = static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels)),
+            .masked_tokens = static_cast<double>(packed.targets.masked_labels.elements())};
   if (inputs_.words_alone) return sums;
-  sums[1] = ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count;
-  sums[3] = static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence));
+  sums.next_sentence_loss = ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count;
+  sums.next_sentence_right =
+      static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence));
   return sums;
 }
 
@@ -159,25 +161,27 @@ training::Metrics PretrainingObjective::evaluate() {
   if (!inputs_.evaluation) return {};
   const std::int64_t count = inputs_.evaluation->examples(0), size = inputs_.evaluation_batch;
   const std::int64_t batches = (count + size - 1) / size;
-  std::vector<double> of_batches(static_cast<std::size_t>(batches) * std::tuple_size_v<Sums>);
+  using Numbers = std::array<double, sizeof(Sums) / sizeof(double)>;  // Sums as replicas exchange them
+  std::vector<double> of_batches(static_cast<std::size_t>(batches) * std::tuple_size_v<Numbers>);
   constexpr std::int64_t kPart = 16;  // batches after which all replicas look who is to stop
   if (!distributed::work_on_share(self_, batches, kPart, [&](std::int64_t first, std::int64_t end) {
         for (std::int64_t b = first; b < end && !io::stop_requested(); ++b)
-          std::ranges::copy(evaluate_batch(b * size, std::min(size, count - b * size)),
-                            of_batches.begin() + b * static_cast<std::ptrdiff_t>(std::tuple_size_v<Sums>));
+          std::ranges::copy(std::bit_cast<Numbers>(evaluate_batch(b * size, std::min(size, count - b * size))),
+                            of_batches.begin() + b * static_cast<std::ptrdiff_t>(std::tuple_size_v<Numbers>));
       }))
     fail(Failure::interrupted, "interrupted while evaluating: nothing was written; hint: run the command again");
   distributed::gather<double>(self_, of_batches, batches);
-  Sums sums{};
-  for (std::size_t i = 0; i < of_batches.size(); ++i) sums[i % sums.size()] += of_batches[i];
-  const auto [masked_loss, next_loss, masked_right, next_right, masked] = sums;
-  const auto sequences = static_cast<double>(count), tokens = std::max(1.0, masked);
-  training::Metrics metrics{{"eval_loss", masked_loss / tokens + next_loss / sequences},
-                            {"eval_masked_lm_loss", masked_loss / tokens},
-                            {"eval_masked_lm_accuracy", masked_right / tokens}};
+  Numbers numbers{};
+  for (std::size_t i = 0; i < of_batches.size(); ++i) numbers[i % numbers.size()] += of_batches[i];
+  const auto sums = std::bit_cast<Sums>(numbers);
+  const auto sequences = static_cast<double>(count), tokens = std::max(1.0, sums.masked_tokens);
+  const double masked_lm_loss = sums.masked_lm_loss / tokens, next_sentence_loss = sums.next_sentence_loss / sequences;
+  training::Metrics metrics{{"eval_loss", masked_lm_loss + next_sentence_loss},
+                            {"eval_masked_lm_loss", masked_lm_loss},
+                            {"eval_masked_lm_accuracy", sums.masked_lm_right / tokens}};
   if (inputs_.words_alone) return metrics;
-  metrics.push_back({"eval_next_sentence_loss", next_loss / sequences});
-  metrics.push_back({"eval_next_sentence_accuracy", next_right / sequences});
+  metrics.push_back({"eval_next_sentence_loss", next_sentence_loss});
+  metrics.push_back({"eval_next_sentence_accuracy", sums.next_sentence_right / sequences});
   return metrics;
 }
 

@@ -1,6 +1,5 @@
 // Masked language model and next sentence prediction (Devlin et al. 2018), or the first alone, as something to train.
 #pragma once
-#include <array>
 #include <deque>
 #include <future>
 #include <span>
@@ -55,8 +54,10 @@ class PretrainingObjective : public BertObjective {
     training::StepExamples step;
     std::future<Examples> examples;
   };
-  /// Masked and next-sentence losses, right guesses of both, masked tokens.
-  using Sums = std::array<double, 5>;
+  /// Sums over evaluated examples. The right ones are numbers of guesses.
+  struct Sums {
+    double masked_lm_loss = 0, next_sentence_loss = 0, masked_lm_right = 0, next_sentence_right = 0, masked_tokens = 0;
+  };
   struct Packed;
 
   Examples read(const training::StepExamples& step, const distributed::Share& mine) const;

@@ -2,10 +2,10 @@
 #include "bert/data/google_instances.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "bert/data/pretraining_text_masks.h"
 #include "io/error.h"
 
 namespace bertrand::data {
@@ -159,10 +159,9 @@ void GoogleInstances::list_groups() {
 void GoogleInstances::mask() {
   list_groups();
   random_.shuffle(std::span(groups_));
-  const double tokens = instance_.a_count + instance_.b_count + 3;
-  // nearbyint rounds halves to even, as Python's round.
-  const auto wanted = std::max<std::int64_t>(1, std::llrint(tokens * options_.masked_lm_prob));
-  const auto most = static_cast<std::size_t>(std::min(options_.max_predictions, wanted));
+  const std::int64_t tokens = std::int64_t{instance_.a_count} + instance_.b_count + 3;
+  const auto most = static_cast<std::size_t>(
+      prediction_count(tokens, {.probability = options_.masked_lm_prob, .max_predictions = options_.max_predictions}));
 
   const auto original = [&](std::uint32_t position) {
     const std::uint64_t token = position <= instance_.a_count ? instance_.a_begin + position - 1

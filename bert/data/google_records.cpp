@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <span>
 
 #include "bert/data/instance_spill.h"
+#include "bert/data/pretraining_text_masks.h"
 #include "bert/data/tf_example.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
@@ -111,8 +111,8 @@ class RecordsJob {
 
  private:
   static std::size_t most_masked(const GoogleOptions& options) {
-    const auto share = std::llrint(static_cast<double>(options.max_seq_length) * options.masked_lm_prob);
-    return static_cast<std::size_t>(std::min<std::int64_t>(options.max_predictions, std::max<std::int64_t>(1, share)));
+    return static_cast<std::size_t>(prediction_count(
+        options.max_seq_length, {.probability = options.masked_lm_prob, .max_predictions = options.max_predictions}));
   }
 
   void report(double share) const {

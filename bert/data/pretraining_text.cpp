@@ -161,7 +161,7 @@ PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t num
 /// Pairs are drawn anew in every epoch, so any of them may be as long as is allowed.
 std::vector<ExampleSize> PretrainingText::largest(std::int64_t count) const {
   return std::vector<ExampleSize>(static_cast<std::size_t>(count),
-                                  {.tokens = longest(), .masked = predictions(longest(), options_.masking)});
+                                  {.tokens = longest(), .masked = prediction_count(longest(), options_.masking)});
 }
 
 std::size_t PretrainingText::bytes() const {

@@ -36,7 +36,7 @@ class PretrainingText : public PretrainingExamples {
   PretrainingExample example(std::int64_t epoch, std::int64_t number) override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t number) override;
   std::int64_t masked(std::int64_t epoch, std::int64_t number) override {
-    return predictions(tokens(epoch, number), options_.masking);
+    return prediction_count(tokens(epoch, number), options_.masking);
   }
   std::int64_t longest() const override { return options_.pairs.max_seq_length; }
   std::vector<ExampleSize> largest(std::int64_t count) const override;

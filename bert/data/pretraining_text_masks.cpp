@@ -31,7 +31,8 @@ std::int32_t replacement(std::int32_t original, const MaskingVocabulary& vocabul
 
 }  // namespace
 
-std::int64_t predictions(std::int64_t tokens, const MaskingOptions& options) {
+std::int64_t prediction_count(std::int64_t tokens, const MaskingOptions& options) {
+  // nearbyint rounds halves to even, as Python's round.
   const auto wanted = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(tokens) * options.probability));
   return std::min(options.max_predictions, std::max<std::int64_t>(1, wanted));
 }
@@ -39,7 +40,7 @@ std::int64_t predictions(std::int64_t tokens, const MaskingOptions& options) {
 void mask_tokens(PretrainingExample& example, const MaskingOptions& options, const MaskingVocabulary& vocabulary,
                  Random& random) {
   const auto limit =
-      static_cast<std::size_t>(predictions(static_cast<std::int64_t>(example.token_ids.size()), options));
+      static_cast<std::size_t>(prediction_count(static_cast<std::int64_t>(example.token_ids.size()), options));
   auto groups = candidates(example, options, vocabulary);
   random.shuffle(groups);
 

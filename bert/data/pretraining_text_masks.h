@@ -22,7 +22,7 @@ struct MaskingVocabulary {
 };
 
 /// How many tokens of an example of `tokens` (with [CLS] and [SEP]) are predicted at most: at least one.
-std::int64_t predictions(std::int64_t tokens, const MaskingOptions& options);
+std::int64_t prediction_count(std::int64_t tokens, const MaskingOptions& options);
 
 /// Masks `example.token_ids` in place and fills masked_positions and masked_ids, which are empty before. Of the chosen
 /// tokens 80 % become [MASK], 10 % a random id, 10 % stay.

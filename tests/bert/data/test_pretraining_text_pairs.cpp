@@ -110,10 +110,10 @@ TEST_CASE("a random segment is as long as the room that A leaves, in whole sente
 }
 
 TEST_CASE("the number of predictions is Google's: rounded half to even, at least one, at most the limit") {
-  CHECK(predictions(10, {.probability = 0.15}) == 2);  // 1.5 → 2
-  CHECK(predictions(30, {.probability = 0.15}) == 4);  // 4.5 → 4
-  CHECK(predictions(5, {.probability = 0.01}) == 1);
-  CHECK(predictions(512, {.probability = 0.15}) == 20);
+  CHECK(prediction_count(10, {.probability = 0.15}) == 2);  // 1.5 → 2
+  CHECK(prediction_count(30, {.probability = 0.15}) == 4);  // 4.5 → 4
+  CHECK(prediction_count(5, {.probability = 0.01}) == 1);
+  CHECK(prediction_count(512, {.probability = 0.15}) == 20);
 }
 
 TEST_CASE("masked positions are ascending, never [CLS] or [SEP], and keep what stood there") {

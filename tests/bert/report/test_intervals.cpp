@@ -8,6 +8,7 @@
 #include "bert/report/evaluation.h"
 #include "bert/report/rows.h"
 #include "bert/tasks/metrics.h"
+#include "support/growth.h"
 
 namespace {
 
@@ -130,4 +131,18 @@ TEST_CASE("the F1 of two classes is of the one that the header names, and of the
   CHECK(f1_of(R"(,"positive":0)", 0) == io::Json({1.0, 1.0}));
   CHECK(f1_of("", 0) == io::Json({0.0, 0.0}));
   CHECK(f1_of("", 1) == io::Json({1.0, 1.0}));
+}
+
+TEST_CASE("the time for rows of several labels grows with the labels that they have, not with those that there are") {
+  const auto rows_among = [](int labels) {
+    io::Json names = io::Json::array();
+    for (int j = 0; j < labels; ++j) names.push_back(std::to_string(j));
+    return report::Rows{.kind = tasks::Kind::multi_label, .labels = names, .metrics = {"macro_f1"}};
+  };
+  const double growth = support::growth_by_four(100, [&](int labels) {
+    report::Rows rows = rows_among(labels);
+    for (std::int32_t i = 0; i < 4000; ++i) rows.add({}, std::vector{i % labels}, std::vector{0, i % labels});
+    CHECK(report::intervals(rows).contains("eval_macro_f1"));
+  });
+  CHECK(growth < 2);
 }

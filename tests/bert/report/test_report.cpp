@@ -15,7 +15,6 @@
 #include "bert/tasks/metrics.h"
 #include "bert/tasks/word_rows.h"
 #include "io/signals.h"
-#include "support/growth.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -230,20 +229,6 @@ TEST_CASE("the intervals of several labels are those of figures over a 0 or 1 fo
     std::ranges::sort(list);
     CHECK(intervals[name] == io::Json({list[25], list[974]}));
   }
-}
-
-TEST_CASE("the time for rows of several labels grows with the labels that they have, not with those that there are") {
-  const auto rows_among = [](int labels) {
-    io::Json names = io::Json::array();
-    for (int j = 0; j < labels; ++j) names.push_back(std::to_string(j));
-    return report::Rows{.kind = tasks::Kind::multi_label, .labels = names, .metrics = {"macro_f1"}};
-  };
-  const double growth = support::growth_by_four(100, [&](int labels) {
-    report::Rows rows = rows_among(labels);
-    for (std::int32_t i = 0; i < 4000; ++i) rows.add({}, std::vector{i % labels}, std::vector{0, i % labels});
-    CHECK(report::intervals(rows).contains("eval_macro_f1"));
-  });
-  CHECK(growth < 2);
 }
 
 TEST_CASE("rows are read with little memory: what was read is given back, and shown rows are read again") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bert/report/intervals.h"
 #include "io/shortened.h"
 
 namespace bertrand::report {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bert/report/answers.h"
+#include "bert/report/intervals.h"
 #include "bert/report/words.h"
 #include "io/shortened.h"
 

@@ -13,6 +13,9 @@ namespace bertrand::report {
 /// Error(Failure::input) naming the line that is damaged, and Error(Failure::interrupted) if a signal asks to leave.
 io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo& let_go = {});
 
+/// "lengths", "classes", "confusion", "confused" and "calibration" of rows that have classes or labels.
+void add_class_figures(const Rows& all, const Extent& extent, io::Json& json);
+
 /// "classes" out of eval_report.tsv, without its means, for tasks without rows; empty if there are none in it.
 io::Json classes_of(std::string_view table);
 

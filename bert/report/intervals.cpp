@@ -1,10 +1,10 @@
-// Intervals of confidence by the bootstrap: the figure of rows that are drawn again and again.
+// The figures of drawn rows, and what they lie in.
+#include "bert/report/intervals.h"
+
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <random>
 
-#include "bert/report/rows.h"
 #include "bert/tasks/metrics.h"
 #include "io/signals.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -87,16 +86,5 @@ struct Shown {
   std::vector<double> probabilities;  ///< one for each label
 };
 Shown shown_of(const Row& row);
-
-/// The figures of rows by their numbers, of which some may come several times: "accuracy", ….
-using FiguresOf = std::function<std::map<std::string, double>(std::span<const std::size_t> drawn)>;
-/// An interval [low, high] for each figure ("eval_accuracy", …) of `rows` rows: 95 % of its values lie in it if as many
-/// rows are drawn with replacement, `resamples` times, which is "resamples". Nothing of fewer than two rows.
-/// The same rows give the same interval. Throws Error(Failure::interrupted) if a signal asks to leave.
-io::Json intervals(std::size_t rows, std::size_t resamples, const FiguresOf& figures);
-/// How often words and questions are drawn.
-constexpr std::size_t kResamples = 1000;
-/// That of each known figure of `rows`.
-io::Json intervals(const Rows& rows);
 
 }  // namespace bertrand::report

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <span>
 
+#include "bert/report/evaluation.h"
+#include "bert/report/intervals.h"
 #include "bert/tasks/entity_scores.h"
 
 namespace bertrand::report {

@@ -12,7 +12,4 @@ namespace bertrand::report {
 /// those with the most wrong words. Throws as evaluation_of does.
 io::Json words_of(std::string_view lines, const Extent& extent, const LetGo& let_go);
 
-/// "lengths", "classes", "confusion", "confused" and "calibration" of rows that have classes or labels.
-void add_class_figures(const Rows& all, const Extent& extent, io::Json& json);
-
 }  // namespace bertrand::report

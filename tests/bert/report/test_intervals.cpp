@@ -6,7 +6,7 @@
 #include <random>
 
 #include "bert/report/evaluation.h"
-#include "bert/report/rows.h"
+#include "bert/report/intervals.h"
 #include "bert/tasks/metrics.h"
 #include "support/growth.h"
 

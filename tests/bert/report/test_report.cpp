@@ -10,6 +10,7 @@
 
 #include "bert/report/curves.h"
 #include "bert/report/evaluation.h"
+#include "bert/report/intervals.h"
 #include "bert/tasks/answer_rows.h"
 #include "bert/tasks/evaluation_rows.h"
 #include "bert/tasks/metrics.h"

@@ -14,51 +14,41 @@ namespace {
 using Figures = std::map<std::string, double>;
 using Drawn = std::span<const std::size_t>;
 
-Figures regression_figures(const Rows& rows, Drawn drawn) {
-  std::vector<double> target, score;
-  for (const std::size_t i : drawn) target.push_back(rows.rows[i].target), score.push_back(rows.rows[i].score);
-  Figures all;
-  for (const std::string& name : rows.metrics)
-    all[name] = name == "pearson" ? tasks::pearson(score, target) : tasks::spearman(score, target);
-  return all;
-}
-
-Figures class_figures(const Rows& rows, Drawn drawn) {
-  std::vector<std::int32_t> truth, predicted;
-  for (const std::size_t i : drawn) {
-    truth.push_back(rows.truth(rows.rows[i])[0]);
-    predicted.push_back(rows.predicted(rows.rows[i])[0]);
+/// The metrics of drawn rows.
+std::function<double(tasks::Metric)> scores_of(const Rows& rows, Drawn drawn) {
+  if (rows.kind == tasks::Kind::regression) {
+    std::vector<double> target, score;
+    for (const std::size_t i : drawn) target.push_back(rows.rows[i].target), score.push_back(rows.rows[i].score);
+    return [target = std::move(target), score = std::move(score)](tasks::Metric metric) {
+      return tasks::score(metric, score, target);
+    };
   }
-  Figures all;
-  for (const std::string& name : rows.metrics) {
-    double& value = all[name];
-    if (name == "accuracy") value = tasks::accuracy(predicted, truth);
-    else if (name == "matthews") value = tasks::matthews(predicted, truth);
-    else if (name == "f1" && rows.labels.size() == 2) value = tasks::f1(predicted, truth, rows.positive);
-    else value = tasks::macro_f1(predicted, truth);
+  if (rows.kind == tasks::Kind::classification) {
+    std::vector<std::int32_t> truth, predicted;
+    for (const std::size_t i : drawn) {
+      truth.push_back(rows.truth(rows.rows[i])[0]);
+      predicted.push_back(rows.predicted(rows.rows[i])[0]);
+    }
+    return [truth = std::move(truth), predicted = std::move(predicted), &rows](tasks::Metric metric) {
+      return tasks::score(metric, predicted, truth, rows.labels.size(), rows.positive);
+    };
   }
-  return all;
-}
-
-/// From the labels that rows have and not from a 0 or 1 for each label, of which there may be very many.
-Figures multi_label_figures(const Rows& rows, Drawn drawn) {
+  // From the labels that rows have and not from a 0 or 1 for each label, of which there may be very many.
   std::vector<tasks::ClassCounts> counts(rows.labels.size());
   double right = 0;
   for (const std::size_t i : drawn) {
     rows.count(rows.rows[i], counts);
     right += rows.rows[i].right;
   }
-  const tasks::MultiLabelScores scores = tasks::multi_label_scores(counts, right / static_cast<double>(drawn.size()));
-  Figures all;
-  for (const std::string& name : rows.metrics)
-    all[name] = name == "accuracy" ? scores.accuracy : name == "micro_f1" ? scores.micro_f1 : scores.macro_f1;
-  return all;
+  return [scores = tasks::multi_label_scores(counts, right / static_cast<double>(drawn.size()))](tasks::Metric metric) {
+    return tasks::score(metric, scores);
+  };
 }
 
 Figures figures(const Rows& rows, Drawn drawn) {
-  Figures all = rows.kind == tasks::Kind::regression       ? regression_figures(rows, drawn)
-                : rows.kind == tasks::Kind::classification ? class_figures(rows, drawn)
-                                                           : multi_label_figures(rows, drawn);
+  Figures all;
+  const auto score_of = scores_of(rows, drawn);
+  for (const tasks::Metric metric : rows.metrics) all[std::string(tasks::metric_name(metric))] = score_of(metric);
   double& loss = all["loss"];
   for (const std::size_t i : drawn) loss += rows.rows[i].loss / static_cast<double>(drawn.size());
   return all;

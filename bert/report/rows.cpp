@@ -168,7 +168,12 @@ Rows read_rows(std::string_view lines, const LetGo& let_go) {
       line.refuse("kind", "classification, regression or multi-label", line.find("kind"));
     all.kind = tasks::parse_kind(kind);
     all.labels = texts_of(line.list("labels"));
-    all.metrics = texts_of(line.list("metrics"));
+    for (const std::string& name : texts_of(line.list("metrics"))) {
+      const std::span known = tasks::metrics_of(all.kind);
+      const auto metric = std::ranges::find(known, name, tasks::metric_name);
+      if (metric == known.end()) line.refuse("metrics", "metrics of " + kind, line.find("metrics"));
+      all.metrics.push_back(*metric);
+    }
     all.positive = static_cast<std::int32_t>(line.whole("positive", {}, 1));
     all.given = line.whole("given", {}, 0);
     if (all.kind != tasks::Kind::regression && all.labels.empty()) line.refuse("labels", "names", line.find("labels"));

@@ -38,7 +38,8 @@ struct Calibration {
 
 struct Rows {
   tasks::Kind kind = tasks::Kind::classification;
-  std::vector<std::string> labels, metrics;
+  std::vector<std::string> labels;
+  std::vector<tasks::Metric> metrics;  ///< each of the kind
   std::int32_t positive = 1;
   std::vector<Row> rows;
   std::vector<std::int32_t> numbers;  ///< of the labels that rows have, in the order of the rows

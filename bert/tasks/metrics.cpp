@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -60,27 +61,26 @@ double loss_of(Kind kind, std::span<const float> row, Targets targets) {
   return sum / static_cast<double>(row.size());
 }
 
-using Scores = std::map<Metric, double>;
-
-Scores classification_scores(const Task& task, const Logits& logits, Targets targets) {
-  const std::vector<std::int32_t> predicted = decisions(task.kind, logits);
-  return {{Metric::accuracy, accuracy(predicted, targets)},
-          {Metric::f1, logits.outputs == 2 ? f1(predicted, targets, task.positive) : macro_f1(predicted, targets)},
-          {Metric::macro_f1, macro_f1(predicted, targets)},
-          {Metric::matthews, matthews(predicted, targets)}};
+[[noreturn]] void refuse(Metric metric, Kind kind) {
+  fail(Failure::bug, "{}: expected a metric of {}, got another", metric_name(metric), kind_name(kind));
 }
 
-Scores regression_scores(const Logits& logits, Targets targets) {
-  const std::vector<double> predicted(logits.values.begin(), logits.values.end());
-  std::vector<double> truth;
-  for (const std::int32_t target : targets) truth.push_back(std::bit_cast<float>(target));
-  return {{Metric::pearson, pearson(predicted, truth)}, {Metric::spearman, spearman(predicted, truth)}};
-}
-
-Scores multi_label_task_scores(const Task& task, const Logits& logits, Targets targets) {
-  const MultiLabelScores scores = multi_label_scores(decisions(task.kind, logits), targets, logits.outputs);
-  return {
-      {Metric::accuracy, scores.accuracy}, {Metric::micro_f1, scores.micro_f1}, {Metric::macro_f1, scores.macro_f1}};
+/// A metric of these outputs.
+std::function<double(Metric)> scores_of(const Task& task, const Logits& logits, Targets targets) {
+  if (task.kind == Kind::regression) {
+    std::vector<double> predicted(logits.values.begin(), logits.values.end()), truth;
+    for (const std::int32_t target : targets) truth.push_back(std::bit_cast<float>(target));
+    return [predicted = std::move(predicted), truth = std::move(truth)](Metric metric) {
+      return score(metric, predicted, truth);
+    };
+  }
+  std::vector<std::int32_t> predicted = decisions(task.kind, logits);
+  if (task.kind == Kind::multi_label)
+    return [scores = multi_label_scores(predicted, targets, logits.outputs)](Metric metric) {
+      return score(metric, scores);
+    };
+  return [predicted = std::move(predicted), targets, classes = logits.outputs,
+          positive = task.positive](Metric metric) { return score(metric, predicted, targets, classes, positive); };
 }
 
 }  // namespace
@@ -174,6 +174,29 @@ MultiLabelScores multi_label_scores(std::span<const ClassCounts> labels, double 
   return scores;
 }
 
+double score(Metric metric, Classes predicted, Classes truth, std::size_t classes, std::int32_t positive) {
+  switch (metric) {
+    case Metric::accuracy: return accuracy(predicted, truth);
+    case Metric::f1: return classes == 2 ? f1(predicted, truth, positive) : macro_f1(predicted, truth);
+    case Metric::macro_f1: return macro_f1(predicted, truth);
+    case Metric::matthews: return matthews(predicted, truth);
+    default: refuse(metric, Kind::classification);
+  }
+}
+
+double score(Metric metric, std::span<const double> predicted, std::span<const double> truth) {
+  if (metric == Metric::pearson) return pearson(predicted, truth);
+  if (metric == Metric::spearman) return spearman(predicted, truth);
+  refuse(metric, Kind::regression);
+}
+
+double score(Metric metric, const MultiLabelScores& scores) {
+  if (metric == Metric::accuracy) return scores.accuracy;
+  if (metric == Metric::micro_f1) return scores.micro_f1;
+  if (metric == Metric::macro_f1) return scores.macro_f1;
+  refuse(metric, Kind::multi_label);
+}
+
 std::int32_t arg_max(std::span<const float> row) {
   return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
 }
@@ -229,13 +252,8 @@ double mean_loss(Kind kind, const Logits& logits, Targets targets) {
 
 std::map<std::string, double> evaluate(const Task& task, const Logits& logits, Targets targets) {
   std::map<std::string, double> results = {{"eval_loss", mean_loss(task.kind, logits, targets)}};
-  Scores scores;
-  switch (task.kind) {
-    case Kind::classification: scores = classification_scores(task, logits, targets); break;
-    case Kind::regression: scores = regression_scores(logits, targets); break;
-    case Kind::multi_label: scores = multi_label_task_scores(task, logits, targets); break;
-  }
-  for (const Metric metric : task.metrics) results[fmt::format("eval_{}", metric_name(metric))] = scores.at(metric);
+  const auto score_of = scores_of(task, logits, targets);
+  for (const Metric metric : task.metrics) results[fmt::format("eval_{}", metric_name(metric))] = score_of(metric);
   return results;
 }
 

@@ -8,6 +8,7 @@
 
 #include "bert/tasks/class_figures.h"
 #include "bert/tasks/dataset.h"
+#include "bert/tasks/task.h"
 
 namespace bertrand::tasks {
 
@@ -37,6 +38,13 @@ MultiLabelScores multi_label_scores(std::span<const std::int32_t> predicted, std
                                     std::size_t labels);
 /// The same of the counts of each label and the share of rows that agree everywhere.
 MultiLabelScores multi_label_scores(std::span<const ClassCounts> labels, double accuracy);
+
+/// One metric of the three kinds. Throw Failure::bug for one that is not of metrics_of() the kind. F1 is of the class
+/// `positive` if there are two classes.
+double score(Metric metric, std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth,
+             std::size_t classes, std::int32_t positive);
+double score(Metric metric, std::span<const double> predicted, std::span<const double> truth);
+double score(Metric metric, const MultiLabelScores& scores);
 
 /// The head's outputs, a row per example: what evaluation and prediction start from.
 struct Logits {

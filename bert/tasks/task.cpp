@@ -282,6 +282,18 @@ std::string_view metric_name(Metric metric) {
   fail(Failure::bug, "metric_name: no such metric");
 }
 
+std::span<const Metric> metrics_of(Kind kind) {
+  static constexpr Metric kOfClasses[] = {Metric::accuracy, Metric::f1, Metric::macro_f1, Metric::matthews},
+                          kOfNumbers[] = {Metric::pearson, Metric::spearman},
+                          kOfLabels[] = {Metric::accuracy, Metric::micro_f1, Metric::macro_f1};
+  switch (kind) {
+    case Kind::classification: return kOfClasses;
+    case Kind::regression: return kOfNumbers;
+    case Kind::multi_label: return kOfLabels;
+  }
+  fail(Failure::bug, "metrics_of: no such kind");
+}
+
 Task named_task(std::string_view name) {
   for (const Task& task : named_tasks())
     if (task.name == name) return task;

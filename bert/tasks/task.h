@@ -1,6 +1,7 @@
 // What is learnt from which column: the tasks of GLUE and XNLI, and the user's own.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ enum class Metric { accuracy, f1, macro_f1, micro_f1, matthews, pearson, spearma
 
 /// accuracy, f1, …: the key of metrics.jsonl and eval_results.txt without its eval_.
 std::string_view metric_name(Metric metric);
+/// Those that there are of a kind.
+std::span<const Metric> metrics_of(Kind kind);
 
 /// Where the fields stand in one sort of file; a negative number counts from the end of the row.
 struct Layout {

@@ -217,6 +217,8 @@ TEST_CASE("rows that do not fit their header are refused with their line") {
             .starts_with("eval_rows.jsonl:2: probabilities: "));
   CHECK(refused(R"({"kind":"classification","labels":[],"metrics":[]})").starts_with("eval_rows.jsonl:1: labels: "));
   CHECK(refused(R"({"kind":"ranking","labels":["a"],"metrics":[]})").starts_with("eval_rows.jsonl:1: kind: "));
+  CHECK(refused(R"({"kind":"classification","labels":["a"],"metrics":["pearson"]})")
+            .starts_with("eval_rows.jsonl:1: metrics: "));
   CHECK(refused("{\"task\":\"ner\",\"kind\":\"words\",\"labels\":[\"O\",\"B-X\"]}\n"
                 R"({"words":["a","b"],"label":[0,0],"prediction":[0,0],"probabilities":[1]})")
             .starts_with("eval_rows.jsonl:2: probabilities: "));

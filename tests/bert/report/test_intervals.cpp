@@ -36,11 +36,12 @@ io::Json drawn(std::size_t rows, const std::function<Figures(const std::vector<s
 }  // namespace
 
 TEST_CASE("the intervals of classes are those of each metric of drawn rows, and F1 is of the positive one of two") {
+  using enum tasks::Metric;
   for (const std::int32_t classes : {2, 3}) {
     CAPTURE(classes);
     report::Rows rows{.kind = tasks::Kind::classification,
                       .labels = std::vector<std::string>(static_cast<std::size_t>(classes), "a label"),
-                      .metrics = {"accuracy", "matthews", "f1", "macro_f1"},
+                      .metrics = {accuracy, matthews, f1, macro_f1},
                       .positive = 0};
     std::mt19937 random(1);
     for (int i = 0; i < 30; ++i) {
@@ -67,7 +68,7 @@ TEST_CASE("the intervals of classes are those of each metric of drawn rows, and 
 }
 
 TEST_CASE("the intervals of scores are those of the correlations of drawn rows") {
-  report::Rows rows{.kind = tasks::Kind::regression, .metrics = {"pearson", "spearman"}};
+  report::Rows rows{.kind = tasks::Kind::regression, .metrics = {tasks::Metric::pearson, tasks::Metric::spearman}};
   std::mt19937 random(1);
   for (int i = 0; i < 30; ++i) {
     const double target = static_cast<double>(random() % 7), score = target + static_cast<double>(random() % 5);
@@ -137,7 +138,7 @@ TEST_CASE("the time for rows of several labels grows with the labels that they h
   const auto rows_among = [](int labels) {
     io::Json names = io::Json::array();
     for (int j = 0; j < labels; ++j) names.push_back(std::to_string(j));
-    return report::Rows{.kind = tasks::Kind::multi_label, .labels = names, .metrics = {"macro_f1"}};
+    return report::Rows{.kind = tasks::Kind::multi_label, .labels = names, .metrics = {tasks::Metric::macro_f1}};
   };
   const double growth = support::growth_by_four(100, [&](int labels) {
     report::Rows rows = rows_among(labels);

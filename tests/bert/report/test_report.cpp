@@ -243,7 +243,7 @@ TEST_CASE("rows are read with little memory: what was read is given back, and sh
 }
 
 TEST_CASE("a signal that asks to leave ends a report") {
-  report::Rows rows{.kind = tasks::Kind::classification, .labels = {"no", "yes"}, .metrics = {"accuracy"}};
+  report::Rows rows{.kind = tasks::Kind::classification, .labels = {"no", "yes"}, .metrics = {tasks::Metric::accuracy}};
   for (std::int32_t i = 0; i < 10; ++i) rows.add({}, std::vector{i % 2}, std::vector{0});
   const std::string lines = rows_of(80);
   const support::TemporaryDirectory run;

@@ -5,23 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "training/run/memory_plan.h"
 #include "training/run/settings.h"
 #include "training/step/objective.h"
 
 namespace bertrand::training {
-
-/// Bytes at the peak of any step or evaluation on the replica that needs most, and what they are.
-struct MemoryPlan {
-  std::size_t parameters = 0, gradients = 0, moments = 0;
-  std::size_t accumulation = 0;  ///< gradients of micro-batches waiting to be added up
-  std::size_t activations = 0;   ///< of the largest micro-batch that any epoch can have, or of evaluating
-  std::size_t total() const { return parameters + gradients + moments + accumulation + activations; }
-  std::size_t data = 0;       ///< examples, a part of `process`
-  std::size_t available = 0;  ///< what the device has for this replica
-  /// Bounds what the process has resident on the host at any time, saving and evaluating too: its program, vocabulary
-  /// and examples and, on the CPU, total() for each of its replicas with the blocks that the CPU keeps.
-  std::size_t process = 0;
-};
 
 struct Plan {
   std::int64_t batch_size = 0, micro_batch_size = 0;
@@ -41,6 +29,8 @@ struct Plan {
 
   /// Of a full step.
   std::int64_t examples_per_step() const { return std::min(batch_size, examples_per_epoch); }
+  /// Sets micro_batch_size, and how many of them a full step has.
+  void cut_steps(std::int64_t size);
   /// Several lines for people.
   std::string text() const;
 };
@@ -55,17 +45,5 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
 
 /// Settings that no one means, one line each: what was set, and what follows from it.
 std::vector<std::string> doubts_of(const Settings& settings, const Plan& plan);
-
-/// The largest micro-batch, smaller than the plan's, whose step takes at most `bytes` and stays within --memory; 0 if
-/// there is none.
-std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
-                                 const distributed::Replica& self, std::size_t bytes);
-/// 95 % of `bytes`: the rest is fragmentation and kernels.
-std::size_t plannable(std::size_t bytes);
-/// "; hint: --micro-batch-size 8 would fit", or that none would.
-std::string fitting_hint(const Settings& settings, std::int64_t micro_batch_size);
-/// Throws Error(Failure::memory), with the micro-batch that would fit, if the plan takes more than there is; on a
-/// GPU, more than is plannable: it also holds kernels, what the library of products works in, and gaps.
-void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self);
 
 }  // namespace bertrand::training

@@ -1,0 +1,267 @@
+// What a run takes is what its plan predicts.
+#include "training/run/memory_plan.h"
+
+#include <doctest/doctest.h>
+
+#include "cuda_emulated/emulated_gpu.h"
+#include "support/counted.h"
+#include "support/epoch_numbers.h"
+#include "support/gibibyte.h"
+#include "support/small_pretraining.h"
+#include "tensor/backends.h"
+#include "tensor/dry_run.h"
+#include "training/step/step.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+using support::Counted;
+using support::OfGibibyte;
+using support::one_of;
+using support::plan_of;
+using support::settings_of;
+
+namespace {
+
+struct Memory {
+  double predicted, measured;
+};
+
+struct Batch {
+  std::int64_t size, micro_batch;
+  bool alike = true;  // examples of one length
+  std::int64_t epochs = 2;
+};
+
+Memory memory_of(const bert::Config& config, DType dtype, const Batch& batch) {
+  const auto backend = open_cpu({.threads = 2});
+  const distributed::Replica self(*backend);
+  support::SmallPretraining objective(config, self);
+  objective.alike = batch.alike;
+  Settings settings = pretraining_defaults();
+  settings.precision = {dtype};
+  settings.batch_size = batch.size;
+  settings.micro_batch_size = batch.micro_batch;
+  settings.steps = batch.epochs * 24 / batch.size;
+  const Plan plan = make_plan(settings, objective, self);
+  CHECK(backend->memory().peak == 0);  // a plan takes nothing
+  return {static_cast<double>(plan.memory.total()),
+          static_cast<double>(support::peak_of_steps(settings, plan, objective, self))};
+}
+
+}  // namespace
+
+TEST_CASE("the predicted memory is within a hundredth of the peak in any model, type and batch, with accumulation") {
+  const bert::Config wide{.vocab_size = 64,
+                          .hidden_size = 256,
+                          .num_hidden_layers = 1,
+                          .num_attention_heads = 4,
+                          .intermediate_size = 1024,
+                          .max_position_embeddings = 32};
+  const bert::Config deep{.vocab_size = 500,
+                          .hidden_size = 32,
+                          .num_hidden_layers = 8,
+                          .num_attention_heads = 2,
+                          .intermediate_size = 64,
+                          .max_position_embeddings = 128};
+  const bert::Config words{.vocab_size = 9000,
+                           .hidden_size = 64,
+                           .num_hidden_layers = 2,
+                           .num_attention_heads = 4,
+                           .intermediate_size = 256,
+                           .max_position_embeddings = 64};
+  for (const bert::Config& config : {support::kSmallPretraining, wide, deep, words})
+    for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
+      for (const auto& [batch, micro_batch] : {std::pair{8, 8}, {8, 3}, {12, 1}}) {
+        const auto [predicted, measured] = memory_of(config, dtype, {.size = batch, .micro_batch = micro_batch});
+        INFO(name_of(dtype) << ", hidden " << config.hidden_size << ", batch " << batch << " of " << micro_batch << ": "
+                            << predicted << " and " << measured);
+        CHECK(predicted == doctest::Approx(measured).epsilon(0.01));
+        CHECK(1.001 * predicted >= measured);  // kernels take a little for partial sums
+      }
+}
+
+TEST_CASE("the predicted memory bounds every epoch of examples of different lengths") {
+  for (const auto& [batch, micro_batch] : {std::pair{8, 8}, {8, 3}, {12, 1}, {4, 2}}) {
+    const auto [predicted, measured] =
+        memory_of(support::kSmallPretraining, DType::f32,
+                  {.size = batch, .micro_batch = micro_batch, .alike = false, .epochs = 40});
+    INFO("batch " << batch << " of " << micro_batch << ": " << predicted << " and " << measured);
+    CHECK(1.001 * predicted >= measured);  // kernels take a little for partial sums
+    CHECK(predicted <= 1.1 * measured);
+  }
+}
+
+TEST_CASE("no later epoch takes more memory than the plan says") {
+  const auto cpu = open_cpu({.threads = 1});
+  DryRun device(*cpu);  // if kernels take no scratch memory
+  const distributed::Replica self(device);
+  Counted objective;
+  objective.backend = &device;
+  objective.count = 4;
+  objective.more = 0;
+  objective.length = [](std::int64_t example) { return example < 2 ? 10 : 1; };
+  Settings settings = settings_of(2, 2);
+  settings.shuffle = true;
+  const auto long_ones_meet = [&](std::int64_t epoch) {
+    const auto order = support::epoch_numbers(settings, epoch, 4);
+    return (order[0] < 2) == (order[1] < 2);
+  };
+  while (long_ones_meet(0) || long_ones_meet(1) || long_ones_meet(2) || !long_ones_meet(3)) ++settings.seed;
+  const Plan plan = make_plan(settings, objective, self);
+
+  nn::ParameterSet parameters(objective.model(), device, {.initialize = false});
+  optim::Optimizer optimizer(parameters, settings.optimizer);
+  Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = 2});
+  std::size_t before = 0;
+  for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+    before = device.memory().peak;
+    const auto order = support::epoch_numbers(settings, epoch, 4);
+    for (const std::ptrdiff_t first : {0, 2})
+      stepper.start({.epoch = epoch, .numbers = {order.begin() + first, order.begin() + first + 2}},
+                    2 * epoch + first / 2 + 1, 0);
+  }
+  CHECK(device.memory().peak > before);  // which epochs before the fourth do not show
+  CHECK(device.memory().peak <= plan.memory.total());
+  CHECK(static_cast<double>(plan.memory.total()) ==
+        doctest::Approx(static_cast<double>(device.memory().peak)).epsilon(0.01));
+}
+
+TEST_CASE("an evaluation that takes more than a step is planned") {
+  const auto backend = open_cpu({.threads = 1});
+  Counted objective;
+  objective.evaluated = 1000;
+  const Plan plan = make_plan(settings_of(4, 3), objective, distributed::Replica(*backend));
+  CHECK(plan.memory.activations >= std::size_t{1000} * 1000 * 48);
+}
+
+TEST_CASE("memory is that of the largest micro-batch, and every part is counted") {
+  const Plan plan = plan_of(settings_of(4, 3));
+  CHECK(plan.memory.parameters == 60);
+  CHECK(plan.memory.gradients == 60);
+  CHECK(plan.memory.moments == 120);
+  CHECK(plan.memory.accumulation == 60);  // two micro-batches: one sum waits
+  CHECK(plan.memory.total() == 60 + 60 + 120 + 60 + plan.memory.activations);
+  CHECK(plan.memory.data == 5'000'000);
+  // Examples 9, 10 and 11, which may meet in the second epoch: 33,000 points, their three outputs, and the targets and
+  // gradients of these.
+  CHECK(static_cast<double>(plan.memory.activations) == doctest::Approx(33'000 * (16 + 3 * 12)).epsilon(0.05));
+}
+
+TEST_CASE("a half type has masters, and its sums are as wide as these") {
+  Settings settings = settings_of(4, 3);
+  settings.precision = {DType::bf16};
+  const MemoryPlan two = plan_of(settings).memory;
+  CHECK(two.parameters == 15 * (2 + 4));
+  CHECK(two.gradients == 15 * 2);
+  CHECK(two.moments == 15 * 2 * 4);
+  CHECK(two.accumulation == 15 * 2 * 4);  // of two micro-batches one sum waits, and the last gradient is copied
+  settings.micro_batch_size = 4;
+  CHECK(plan_of(settings).memory.accumulation == 0);
+}
+
+TEST_CASE("processes of one host share its memory, and each has the examples and outputs of its own replicas") {
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  OfGibibyte host(*backend);
+  const auto plan_on = [&](int processes, const Settings& settings) {
+    return make_plan(settings, objective, one_of(processes, host));
+  };
+  Settings settings = settings_of(8, 1);
+  CHECK(plan_on(2, settings).memory.available == OfGibibyte::kBytes / 2);
+  objective.of_step_example = 1000;
+  CHECK(plan_on(2, settings).memory.data == 5'000'000 + 4 * 1000);
+  settings.replicas = 2;
+  const Plan without = plan_on(2, settings);
+  CHECK(without.memory.available == OfGibibyte::kBytes / 4);
+  objective.outputs = 7'000'000;
+  const Plan with = plan_on(2, settings);
+  CHECK(with.memory.process - with.resident == without.memory.process - without.resident + 2 * objective.outputs);
+}
+
+TEST_CASE("memory that is just enough is enough, of the device and of what --memory says") {
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Settings settings = settings_of(8, 8);
+  Plan plan = make_plan(settings, objective, self);
+  plan.memory.available = plan.memory.total();
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  settings.most_memory = plan.memory.process;
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  --*settings.most_memory;
+  CHECK_THROWS_AS(check_memory(settings, plan, objective, self), Error);
+  settings.most_memory.reset();
+  --plan.memory.available;
+  CHECK_THROWS_AS(check_memory(settings, plan, objective, self), Error);
+}
+
+TEST_CASE("the micro-batch that would fit is found, and a run that takes more than there is refused with it") {
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  const Settings settings = settings_of(8, 8);
+  Plan plan = make_plan(settings, objective, self);
+  CHECK(plan.memory.available > plan.memory.total());
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  Settings two_replicas = settings;
+  two_replicas.replicas = 2;
+  for (const std::int64_t micro_batch : {7, 4, 1}) {
+    const std::size_t enough = plan_of(settings_of(8, micro_batch)).memory.total();
+    const std::int64_t fits = fitting_micro_batch(settings, plan, objective, self, enough);
+    CHECK(fits >= 1);
+    CHECK(fits < 8);
+    CHECK(plan_of(settings_of(8, fits)).memory.total() <= enough);
+    CHECK(plan_of(settings_of(8, fits + 1)).memory.total() > enough);
+    CHECK(fitting_micro_batch(settings, plan, objective, self, enough - 1) == micro_batch - 1);
+    plan.memory.available = enough;
+    CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
+                         doctest::Contains(fmt::format("; hint: --micro-batch-size {} would fit", fits).c_str()),
+                         Error);
+  }
+  plan.memory.available = 100;
+  CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
+                       doctest::Contains("; hint: not even a --micro-batch-size of 1 would fit"), Error);
+  CHECK(fitting_hint(two_replicas, 4).find("--recompute-activations") != std::string::npos);
+  two_replicas.recompute_activations = 2;
+  CHECK(fitting_hint(two_replicas, 4).find("--recompute-activations") == std::string::npos);
+}
+
+TEST_CASE("on a GPU a twentieth of the memory stays free, and --memory bounds what its replicas take together") {
+  Counted objective;
+  const auto emulated = bertrand::testing::emulated_gpu();
+  OfGibibyte gpu(*emulated);
+  const distributed::Replica self(gpu);
+  Settings settings = settings_of(8, 8);
+  Plan plan = make_plan(settings, objective, self);
+  CHECK(plan.memory.available == OfGibibyte::kBytes);
+  settings.replicas = 3;
+  settings.most_memory = 3 * plan.memory.total();
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  --*settings.most_memory;
+  CHECK_THROWS_AS(check_memory(settings, plan, objective, self), Error);
+  settings = settings_of(8, 8);
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  plan.memory.available = plan.memory.total() * 20 / 19 + 2;
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  plan.memory.available = plan.memory.total() * 20 / 19 - 2;
+  CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self), doctest::Contains("; hint: --micro-batch-size"),
+                       Error);
+}
+
+TEST_CASE("the plan of several processes has room for each addend that comes from another one") {
+  constexpr std::size_t kOfAddend = std::size_t{1} << 40;  // nothing else of the plan comes near
+  struct Processes : support::OneOfMany {
+    using OneOfMany::OneOfMany;
+    std::size_t bytes_of_sums(DType, std::size_t addends) const override { return addends * kOfAddend; }
+  };
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  const auto addends = [&](int processes) {
+    const distributed::Replica self(*backend, std::make_unique<Processes>(*backend, processes));
+    return make_plan(settings_of(8, 1), objective, self).memory.process / kOfAddend;
+  };
+  CHECK(addends(1) == 0);
+  CHECK(addends(2) == 2);  // of 8 one, but of a step of 7 the second process has 4, (5 + 6): (4 + 5) is not its sum
+  CHECK(addends(3) == 4);  // of 7: 3 and 4, 5 and 6
+  CHECK(addends(8) == 7);
+}

@@ -1,0 +1,197 @@
+#include "training/run/memory_plan.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "distributed/gradient_sum.h"
+#include "io/error.h"
+#include "io/units.h"
+#include "tensor/backends.h"
+#include "tensor/dry_run.h"
+#include "tensor/held_memory.h"
+#include "training/run/devices.h"
+#include "training/run/plan.h"
+#include "training/step/step.h"
+
+namespace bertrand::training {
+
+namespace {
+
+/// Sums over micro-batches that wait while a replica computes its part of a step.
+int waiting_sums(const Plan& plan, const distributed::Share& share, std::int64_t micro_batches) {
+  // Half types are summed in f32, so that the last gradient is copied, too.
+  const bool copied = compute_type(plan.precision) != plan.precision && micro_batches > 1;
+  return distributed::GradientSum::buffers(share, micro_batches) + (copied ? 1 : 0);
+}
+
+/// The most that any step needs of what `needs(micro-batches)` says of one. A smaller step, as the last of an epoch may
+/// be, can need more if several replicas share it, because the places where the tree is cut are others.
+template <class Needs>
+auto most_of_steps(const Plan& plan, const Needs& needs) {
+  constexpr std::int64_t kMostTried = 512;  // the time grows with the square
+  auto most = needs(plan.micro_batches);
+  for (std::int64_t count = 1; plan.replicas > 1 && count < std::min(plan.micro_batches, kMostTried); ++count)
+    most = std::max(most, needs(count));
+  return most;
+}
+
+/// The most that any replica needs in any step.
+int most_waiting_sums(const Plan& plan) {
+  return most_of_steps(plan, [&](std::int64_t micro_batches) {
+    int most = 0;
+    for (int rank = 0; rank < plan.replicas; ++rank)
+      most =
+          std::max(most, waiting_sums(plan, distributed::share_of(micro_batches, rank, plan.replicas), micro_batches));
+    return most;
+  });
+}
+
+/// What sums with other processes take on the host.
+std::size_t bytes_of_sums(const Settings& settings, const Plan& plan, const distributed::Collective& collective) {
+  const DType dtype = compute_type(settings.precision);
+  const int here = replicas_of_process(settings);
+  if (collective.bytes_of_sums(dtype, 1) == 0) return 0;  // nothing to count: for speed alone
+  const std::size_t most = most_of_steps(plan, [&](std::int64_t micro_batches) {
+    std::size_t addends = 0;
+    for (int first = here; first < plan.replicas; first += here) {
+      const std::int64_t begin = distributed::share_of(micro_batches, first, plan.replicas).first;
+      const std::int64_t end = distributed::share_of(micro_batches, first + here - 1, plan.replicas).end();
+      std::vector<distributed::Addend> parts;
+      for (std::int64_t part = begin; part < end; ++part) parts.push_back({.first = part, .values = {}});
+      addends += distributed::add_siblings(parts, micro_batches, [](const Tensor&, const Tensor&) {}).size();
+    }
+    return addends;
+  });
+  return collective.bytes_of_sums(dtype, most);
+}
+
+/// The most memory in use while a replica makes a step of the largest micro-batches and evaluates the largest batch,
+/// without the sums that wait.
+std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objective& objective, Backend& device) {
+  DryRun dry(device);
+  const distributed::Replica self(dry);
+  const std::unique_ptr<Objective> largest = objective.largest(self, plan.micro_batch_size);
+  const nn::PartRates rates = rates_of(settings, *largest);
+  nn::ParameterSet parameters(largest->model(), dry,
+                              {.dtype = settings.precision, .initialize = false, .rate = [&](const std::string& name) {
+                                 return rates.of(name);
+                               }});
+  optim::Optimizer optimizer(parameters, settings.optimizer);
+  Stepper stepper({*largest, parameters, optimizer, self},
+                  {.micro_batch_size = plan.micro_batch_size, .recompute_activations = settings.recompute_activations});
+  // All micro-batches are the same, so that a few show what a step of many takes.
+  const std::int64_t micro_batches = std::min<std::int64_t>(plan.micro_batches, 64);
+  StepExamples step;
+  for (std::int64_t i = 0; i < micro_batches; ++i)
+    for (std::int64_t number = 0; number < largest->examples(0); ++number) step.numbers.push_back(number);
+  stepper.start(step, 1, 0);
+  {
+    const NoGrad no_graph;
+    largest->evaluate();
+  }
+  const int waiting = waiting_sums(plan, {.first = 0, .count = micro_batches}, micro_batches);
+  return dry.memory().peak - optimizer.first_moments().bytes() * static_cast<std::size_t>(waiting);
+}
+
+/// What a process takes beside tensors and what it has when it plans: pieces of files on their way, threads, logs.
+constexpr std::size_t kWorkOfProcess = std::size_t{32} << 20;
+
+/// What --memory bounds: on the host all of the process, on a GPU what its replicas take of it.
+std::size_t bounded_bytes(const Settings& settings, const MemoryPlan& memory, const distributed::Replica& self) {
+  const bool on_host = self.backend().device().kind == Device::Kind::cpu;
+  return on_host ? memory.process : memory.total() * static_cast<std::size_t>(settings.replicas);
+}
+
+bool is_within_bound(const Settings& settings, const MemoryPlan& memory, const distributed::Replica& self,
+                     std::size_t spare = 0) {
+  return !settings.most_memory || bounded_bytes(settings, memory, self) + spare <= *settings.most_memory;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective,
+                       const distributed::Replica& self) {
+  Backend& device = self.backend();
+  const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
+  const std::size_t wide = size_of(compute_type(settings.precision));
+  const auto trained = static_cast<std::size_t>(plan.trained_parameters);
+  const bool has_masters = compute_type(settings.precision) != settings.precision;
+  // So many share the memory. Replicas on several GPUs are counted by the GPUs, and so are processes that have one
+  // each.
+  const int processes = device.device().kind == Device::Kind::cpu ? self.collective().processes_on_this_host() : 1;
+  MemoryPlan memory{.parameters = flat + (has_masters ? wide * static_cast<std::size_t>(plan.parameters) : 0),
+                    .gradients = trained * size_of(settings.precision),
+                    .moments = 2 * wide * trained,
+                    .accumulation = 0,
+                    .data = objective.data_bytes(),
+                    .available = device.available_memory() / static_cast<std::size_t>(settings.replicas * processes)};
+  if (settings.most_memory) {
+    const std::size_t share = *settings.most_memory / static_cast<std::size_t>(settings.replicas);
+    memory.available =
+        settings.plan_only ? share : std::min(memory.available, share);  // a plan may be for another machine
+  }
+  const int replicas = replicas_of_process(settings);
+  const std::int64_t of_replica =
+      distributed::share_of(plan.micro_batches, 0, plan.replicas).count * plan.micro_batch_size;
+  const std::size_t of_steps = objective.bytes_of_steps(std::min(plan.examples_per_step(), replicas * of_replica));
+  memory.data += of_steps;
+  const std::size_t peak = peak_bytes(settings, plan, objective, device);
+  memory.activations = peak - std::min(peak, memory.total());
+  memory.accumulation = wide * trained * static_cast<std::size_t>(most_waiting_sums(plan));
+  const bool on_host = device.device().kind == Device::Kind::cpu;
+  const std::size_t held = on_host ? most_held(memory.total()) : 0;
+  memory.process = plan.resident + kWorkOfProcess + of_steps + bytes_of_sums(settings, plan, self.collective()) +
+                   static_cast<std::size_t>(settings.replicas) * (held + objective.bytes_of_outputs());
+  return memory;
+}
+
+std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
+                                 const distributed::Replica& self, std::size_t bytes) {
+  constexpr std::size_t kSpare = std::size_t{1} << 20;  // by which a process differs from start to start
+  std::int64_t fits = 0, too_much = plan.micro_batch_size;
+  while (too_much - fits > 1) {
+    Plan smaller = plan;
+    smaller.cut_steps((fits + too_much) / 2);
+    const MemoryPlan memory = plan_memory(settings, smaller, objective, self);
+    const bool enough = memory.total() <= bytes && is_within_bound(settings, memory, self, kSpare);
+    (enough ? fits : too_much) = smaller.micro_batch_size;
+  }
+  return fits;
+}
+
+std::size_t plannable(std::size_t bytes) { return bytes - bytes / 20; }
+
+std::string fitting_hint(const Settings& settings, std::int64_t micro_batch_size) {
+  return (micro_batch_size > 0 ? fmt::format("hint: --micro-batch-size {} would fit", micro_batch_size)
+                               : "hint: not even a --micro-batch-size of 1 would fit") +
+         (settings.recompute_activations == 0 ? "; or try --recompute-activations 1" : "");
+}
+
+void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self) {
+  const bool on_gpu = self.backend().device().kind == Device::Kind::cuda;
+  const std::size_t most = on_gpu ? plannable(plan.memory.available) : plan.memory.available;
+  if (plan.memory.total() <= most && is_within_bound(settings, plan.memory, self)) return;
+  const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
+  if (settings.most_memory && !on_gpu && *settings.most_memory < plan.resident)
+    fail(Failure::memory, "--memory: expected at least {}, which the process has before it trains, got {}",
+         text(plan.resident), settings.memory);
+  if (settings.most_memory)
+    fail(Failure::memory, "--memory: expected at least {}, which a micro-batch of {} takes at most, got {}; {}",
+         text(bounded_bytes(settings, plan.memory, self)), plan.micro_batch_size, settings.memory,
+         fitting_hint(settings, fitting_micro_batch(settings, plan, objective, self, most)));
+  fail(Failure::memory, "--micro-batch-size: expected one that fits {} of memory, got {}, which takes {}; {}",
+       text(most), plan.micro_batch_size, text(plan.memory.total()),
+       fitting_hint(settings, fitting_micro_batch(settings, plan, objective, self, most)));
+}
+
+std::string MemoryPlan::text(int replicas) const {
+  const auto shown = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
+  std::string parts = fmt::format("parameters {}, gradients {}, optimizer {}, activations {}", shown(parameters),
+                                  shown(gradients), shown(moments), shown(activations));
+  if (accumulation > 0) parts += ", sums over micro-batches " + shown(accumulation);
+  return fmt::format("  memory      {} predicted{} of {} available\n              {}\n", shown(total()),
+                     replicas > 1 ? " on each replica" : "", shown(available), parts) +
+         fmt::format("  process     at most {} on the host, {} of it examples\n", shown(process), shown(data));
+}
+
+}  // namespace bertrand::training

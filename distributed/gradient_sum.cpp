@@ -99,4 +99,10 @@ int GradientSum::buffers(const Share& mine, std::int64_t micro_batches) {
   return static_cast<int>(most);
 }
 
+int GradientSum::most_buffers(std::int64_t micro_batches, int replicas) {
+  const Share longest = share_of(micro_batches, 0, replicas);
+  // One replica alone begins with the first part of the tree and needs half as many.
+  return replicas == 1 ? buffers(longest, micro_batches) : static_cast<int>(most_nodes(longest.count - 1));
+}
+
 }  // namespace bertrand::distributed

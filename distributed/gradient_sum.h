@@ -37,6 +37,9 @@ class GradientSum {
   /// The most buffers that a replica needs at a time for the micro-batches `mine`. Half types need one more if the step
   /// has several.
   static int buffers(const Share& mine, std::int64_t micro_batches);
+  /// As many as any of `replicas` needs, or one more, in any step of up to so many micro-batches. One of fewer, as the
+  /// last of an epoch may be, can need more than a full one, because its tree is cut at other places.
+  static int most_buffers(std::int64_t micro_batches, int replicas);
 
  private:
   bool computes_last() const { return next_ + 1 == mine_.end(); }

@@ -8,6 +8,7 @@
 //
 // A binary counter that receives one part after the other adds in this order.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -32,5 +33,8 @@ bool siblings(const Addend& left, const Addend& right, std::int64_t parts);
 /// into right. Returns the nodes that are left; that is one if the addends cover all parts.
 std::vector<Addend> add_siblings(std::span<const Addend> addends, std::int64_t parts,
                                  const std::function<void(const Tensor& left, const Tensor& right)>& add);
+
+/// The most nodes that add_siblings() can leave of up to so many parts in a row, in a tree over any number of parts.
+std::size_t most_nodes(std::int64_t parts_in_a_row);
 
 }  // namespace bertrand::distributed

@@ -118,6 +118,22 @@ TEST_CASE("one micro-batch needs no buffer and n need one for every digit 1 of t
   CHECK(buffers(2, 1, 3) == 0);
 }
 
+TEST_CASE("no step of several replicas needs more buffers than the most, which some step needs but for one") {
+  for (const int replicas : {1, 2, 3, 4, 7, 16}) {
+    int needed = 0;
+    for (std::int64_t micro_batches = 1; micro_batches <= 300; ++micro_batches) {
+      for (int rank = 0; rank < replicas; ++rank)
+        needed = std::max(needed, GradientSum::buffers(share_of(micro_batches, rank, replicas), micro_batches));
+      if (micro_batches < replicas) continue;
+      CAPTURE(replicas);
+      CAPTURE(micro_batches);
+      const int most = GradientSum::most_buffers(micro_batches, replicas);
+      CHECK(most >= needed);
+      CHECK(most <= needed + (replicas > 1 ? 1 : 0));
+    }
+  }
+}
+
 TEST_CASE("the sum of a bucket starts when all gradients in it are final in whatever order that happens") {
   const auto backend = open_cpu({.threads = 1});
   Recorder recorder(*backend, true);

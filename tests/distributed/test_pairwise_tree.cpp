@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "distributed/pairwise_tree.h"
 
 using namespace bertrand::distributed;
@@ -44,4 +46,20 @@ TEST_CASE("a run of parts is added up as far as it does not reach into a node of
   CHECK(left_over({1, 1, 1, 1}, 7, 3) == "3+1 4+3");
   CHECK(left_over({2, 1, 1, 1}, 5) == "0+5");
   CHECK(left_over({}, 5).empty());
+}
+
+TEST_CASE("up to so many parts in a row are left as the most nodes at most, and some as just as many") {
+  constexpr std::int64_t kParts = 80;
+  std::size_t left = 0;
+  for (std::int64_t count = 1; count <= kParts / 2; ++count) {
+    for (std::int64_t parts = count; parts <= kParts; ++parts)
+      for (std::int64_t first = 0; first + count <= parts; ++first) {
+        std::vector<Addend> row;
+        for (std::int64_t part = first; part < first + count; ++part) row.push_back({.first = part, .values = {}});
+        left = std::max(left, add_siblings(row, parts, [](const auto&, const auto&) {}).size());
+      }
+    CAPTURE(count);
+    CHECK(left == most_nodes(count));
+  }
+  CHECK(most_nodes(0) == 0);
 }

@@ -17,52 +17,17 @@ namespace bertrand::training {
 
 namespace {
 
-/// Sums over micro-batches that wait while a replica computes its part of a step.
-int waiting_sums(const Plan& plan, const distributed::Share& share, std::int64_t micro_batches) {
-  // Half types are summed in f32, so that the last gradient is copied, too.
-  const bool copied = compute_type(plan.precision) != plan.precision && micro_batches > 1;
-  return distributed::GradientSum::buffers(share, micro_batches) + (copied ? 1 : 0);
+/// Half types are summed in f32, so that the last gradient of several micro-batches is copied, too.
+int copies_of_gradients(const Plan& plan) {
+  return compute_type(plan.precision) != plan.precision && plan.micro_batches > 1 ? 1 : 0;
 }
 
-/// The most that any step needs of what `needs(micro-batches)` says of one. A smaller step, as the last of an epoch may
-/// be, can need more if several replicas share it, because the places where the tree is cut are others.
-template <class Needs>
-auto most_of_steps(const Plan& plan, const Needs& needs) {
-  constexpr std::int64_t kMostTried = 512;  // the time grows with the square
-  auto most = needs(plan.micro_batches);
-  for (std::int64_t count = 1; plan.replicas > 1 && count < std::min(plan.micro_batches, kMostTried); ++count)
-    most = std::max(most, needs(count));
-  return most;
-}
-
-/// The most that any replica needs in any step.
-int most_waiting_sums(const Plan& plan) {
-  return most_of_steps(plan, [&](std::int64_t micro_batches) {
-    int most = 0;
-    for (int rank = 0; rank < plan.replicas; ++rank)
-      most =
-          std::max(most, waiting_sums(plan, distributed::share_of(micro_batches, rank, plan.replicas), micro_batches));
-    return most;
-  });
-}
-
-/// What sums with other processes take on the host.
+/// What sums with other processes take on the host, in any step.
 std::size_t bytes_of_sums(const Settings& settings, const Plan& plan, const distributed::Collective& collective) {
-  const DType dtype = compute_type(settings.precision);
   const int here = replicas_of_process(settings);
-  if (collective.bytes_of_sums(dtype, 1) == 0) return 0;  // nothing to count: for speed alone
-  const std::size_t most = most_of_steps(plan, [&](std::int64_t micro_batches) {
-    std::size_t addends = 0;
-    for (int first = here; first < plan.replicas; first += here) {
-      const std::int64_t begin = distributed::share_of(micro_batches, first, plan.replicas).first;
-      const std::int64_t end = distributed::share_of(micro_batches, first + here - 1, plan.replicas).end();
-      std::vector<distributed::Addend> parts;
-      for (std::int64_t part = begin; part < end; ++part) parts.push_back({.first = part, .values = {}});
-      addends += distributed::add_siblings(parts, micro_batches, [](const Tensor&, const Tensor&) {}).size();
-    }
-    return addends;
-  });
-  return collective.bytes_of_sums(dtype, most);
+  const std::int64_t of_process = here * distributed::share_of(plan.micro_batches, 0, plan.replicas).count;
+  const auto others = static_cast<std::size_t>(plan.replicas / here - 1);
+  return collective.bytes_of_sums(compute_type(settings.precision), others * distributed::most_nodes(of_process));
 }
 
 /// The most memory in use while a replica makes a step of the largest micro-batches and evaluates the largest batch,
@@ -89,7 +54,7 @@ std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objecti
     const NoGrad no_graph;
     largest->evaluate();
   }
-  const int waiting = waiting_sums(plan, {.first = 0, .count = micro_batches}, micro_batches);
+  const int waiting = distributed::GradientSum::most_buffers(micro_batches, 1) + copies_of_gradients(plan);
   return dry.memory().peak - optimizer.first_moments().bytes() * static_cast<std::size_t>(waiting);
 }
 
@@ -137,7 +102,9 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   memory.data += of_steps;
   const std::size_t peak = peak_bytes(settings, plan, objective, device);
   memory.activations = peak - std::min(peak, memory.total());
-  memory.accumulation = wide * trained * static_cast<std::size_t>(most_waiting_sums(plan));
+  const int waiting =
+      distributed::GradientSum::most_buffers(plan.micro_batches, plan.replicas) + copies_of_gradients(plan);
+  memory.accumulation = wide * trained * static_cast<std::size_t>(waiting);
   const bool on_host = device.device().kind == Device::Kind::cpu;
   const std::size_t held = on_host ? most_held(memory.total()) : 0;
   memory.process = plan.resident + kWorkOfProcess + of_steps + bytes_of_sums(settings, plan, self.collective()) +

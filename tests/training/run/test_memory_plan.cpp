@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <tuple>
+
 #include "cuda_emulated/emulated_gpu.h"
+#include "distributed/gradient_sum.h"
 #include "support/counted.h"
 #include "support/epoch_numbers.h"
 #include "support/gibibyte.h"
@@ -147,6 +150,19 @@ TEST_CASE("memory is that of the largest micro-batch, and every part is counted"
   CHECK(static_cast<double>(plan.memory.activations) == doctest::Approx(33'000 * (16 + 3 * 12)).epsilon(0.05));
 }
 
+TEST_CASE("a last step of fewer micro-batches, which may need more sums than a full one, is planned") {
+  Counted objective;
+  objective.length = [](std::int64_t) { return 1; };
+  const auto backend = open_cpu({.threads = 1});
+  for (const auto& [replicas, micro_batches, of_last_step] :
+       {std::tuple{2, 2048, 1537}, {4, 2048, 1537}, {2, 1000, 769}}) {
+    objective.count = micro_batches;
+    const Plan plan = make_plan(settings_of(micro_batches, 1), objective, one_of(replicas, *backend));
+    const auto share = distributed::share_of(of_last_step, replicas - 1, replicas);
+    CHECK(plan.memory.accumulation >= 60 * distributed::GradientSum::buffers(share, of_last_step));
+  }
+}
+
 TEST_CASE("a half type has masters, and its sums are as wide as these") {
   Settings settings = settings_of(4, 3);
   settings.precision = {DType::bf16};
@@ -261,7 +277,7 @@ TEST_CASE("the plan of several processes has room for each addend that comes fro
     return make_plan(settings_of(8, 1), objective, self).memory.process / kOfAddend;
   };
   CHECK(addends(1) == 0);
-  CHECK(addends(2) == 2);  // of 8 one, but of a step of 7 the second process has 4, (5 + 6): (4 + 5) is not its sum
+  CHECK(addends(2) == 3);  // of four in a row: 3, (4 + 5), 6. Those of 8 are one, and 4, (5 + 6) of 7.
   CHECK(addends(3) == 4);  // of 7: 3 and 4, 5 and 6
   CHECK(addends(8) == 7);
 }

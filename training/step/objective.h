@@ -26,9 +26,9 @@ struct Metric {
 using Metrics = std::vector<Metric>;
 
 /// A part of the loss, one element, already divided by the counts of the whole step: the parts of all micro-batches add
-/// up to the step's own. The one named "loss" may be left out: the loss is the sum of the parts.
+/// up to the step's own. The loss of a step is the sum of all parts, so a total never stands beside its parts.
 struct LossPart {
-  std::string name;  ///< masked_lm_loss; "loss" if it is the whole loss and has no other name
+  std::string name;  ///< masked_lm_loss; "loss" if there is one part, which has no other name
   Variable value;
 };
 

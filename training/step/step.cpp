@@ -37,6 +37,9 @@ Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_
   parts_.parameters.zero_gradients();
   Variable loss;
   for (LossPart& part : loss_parts) {
+    check(part.name != "loss" || loss_parts.size() == 1,
+          "step: expected no part named \"loss\" beside others, whose sum is the loss, got {} parts",
+          loss_parts.size());
     const auto at = static_cast<Dim>(loss_names_.size());
     ops::copy_into(part.value.value(), losses.rows(at, at + 1));
     loss_names_.push_back(std::move(part.name));

@@ -207,6 +207,21 @@ TEST_CASE("a loss has eight parts at most") {
   CHECK_THROWS_AS(stepper.start({.epoch = 0, .numbers = {0}}, 3, 1), Error);
 }
 
+TEST_CASE("a total beside the parts of a loss, which would be added to them, is refused") {
+  struct Total : Partly {
+    std::vector<LossPart> loss(std::int64_t, std::int64_t, std::uint64_t) override {
+      return {{"loss", scale(a, 2)}, {"a_loss", a}, {"b_loss", a}};
+    }
+  };
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Total objective;
+  nn::ParameterSet parameters(objective.model(), *backend);
+  optim::Optimizer optimizer(parameters, {});
+  Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = 1});
+  CHECK_THROWS_AS(stepper.start({.epoch = 0, .numbers = {0}}, 1, 1), Error);
+}
+
 TEST_CASE("a loss that is too large only as the sum of its micro-batches ends the training and is named") {
   const auto backend = open_cpu({.threads = 1});
   const distributed::Replica self(*backend);

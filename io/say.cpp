@@ -39,14 +39,14 @@ void say(std::string_view lines) {
   if (line_format() == LineFormat::text) return print(std::string(lines));
   while (!lines.empty()) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
-    if (end > 0) say_event("message", fmt::format("\"text\":{}", json_text(std::string(lines.substr(0, end)))));
+    if (end > 0) say_event("message", fmt::format("{{\"text\":{}}}", json_text(std::string(lines.substr(0, end)))));
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
 }
 
-void say_event(std::string_view event, std::string_view members) {
+void say_event(std::string_view event, std::string_view object) {
   if (line_format() == LineFormat::text) return;
-  print(fmt::format("{{\"event\":\"{}\",{}}}\n", event, members));
+  print(fmt::format("{{\"event\":\"{}\",{}\n", event, object.substr(1)));  // without its opening brace
 }
 
 }  // namespace bertrand::io

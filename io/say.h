@@ -40,7 +40,7 @@ void warn(fmt::format_string<Args...> message, Args&&... args) {
 /// Whole lines; as JSON each that is not empty becomes {"event": "message", "text": …}. A pipe without a reader does
 /// not end a run: the program says so when it ends.
 void say(std::string_view lines);
-/// The members of an object, without its braces, as one line {"event": EVENT, …}. Nothing if lines are text.
-void say_event(std::string_view event, std::string_view members);
+/// A JSON object on one line, with the event as its first member: {"event": EVENT, …}. Nothing if lines are text.
+void say_event(std::string_view event, std::string_view object);
 
 }  // namespace bertrand::io

@@ -23,7 +23,7 @@ TEST_CASE("in lines of JSON each line that is said is an event, and in text it i
       const int before = ::dup(STDOUT_FILENO);
       ::dup2(::fileno(out), STDOUT_FILENO);
       say("a\n\nb \"c\"\nd");
-      say_event("step", "\"loss\":1");
+      say_event("step", R"({"loss":1})");
       ::dup2(before, STDOUT_FILENO);
       ::close(before);
     });

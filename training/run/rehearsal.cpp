@@ -104,8 +104,7 @@ void overfit_batch(const Rehearsal& rehearsal) {
     loss = beginning.stepper.finish(started).losses[0].value;
     if (!std::isfinite(first)) first = loss;
     if (!self.first() || settings.quiet) continue;
-    const std::string line = json_line({.step = step, .figures = {{"loss", loss}}});  // null if it is no number
-    io::say_event("step", std::string_view(line).substr(1, line.size() - 2));
+    io::say_event("step", json_line({.step = step, .figures = {{"loss", loss}}}));  // null if it is no number
     if (settings.json_lines) continue;
     const ProgressFigures figures{
         .step = step, .total_steps = plan.total_steps, .loss = loss, .learning_rate = settings.schedule.learning_rate};

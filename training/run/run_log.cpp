@@ -73,9 +73,7 @@ void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics
 void RunLog::write(LogLine line, const char* event) {
   line.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
   metrics_->write(line);
-  if (settings_.quiet) return;
-  const std::string object = json_line(line);
-  io::say_event(event, std::string_view(object).substr(1, object.size() - 2));
+  if (!settings_.quiet) io::say_event(event, json_line(line));
 }
 
 void RunLog::samples(std::int64_t step, const Samples& samples) {

@@ -52,9 +52,9 @@ std::string text_of_sums(const distributed::Collective& collective) {
 
 /// The plan as one object for programs.
 void say_plan(const Plan& plan) {
-  io::say_event("plan", fmt::format("\"steps\":{},\"epochs\":{},\"examples_per_epoch\":{},\"batch_size\":{},"
+  io::say_event("plan", fmt::format("{{\"steps\":{},\"epochs\":{},\"examples_per_epoch\":{},\"batch_size\":{},"
                                     "\"micro_batch_size\":{},\"replicas\":{},\"parameters\":{},\"memory_bytes\":{},"
-                                    "\"available_bytes\":{},\"process_bytes\":{}",
+                                    "\"available_bytes\":{},\"process_bytes\":{}}}",
                                     plan.total_steps, plan.epochs, plan.examples_per_epoch, plan.batch_size,
                                     plan.micro_batch_size, plan.replicas, plan.parameters, plan.memory.total(),
                                     plan.memory.available, plan.memory.process));
@@ -106,7 +106,7 @@ void say_profile(const Profiler& profiler) {
   if (io::line_format() == io::LineFormat::text) return io::say(profiler.table());
   std::string totals = profiler.totals();
   std::erase(totals, '\n');
-  io::say_event("profile", std::string_view(totals).substr(1, totals.size() - 2));
+  io::say_event("profile", totals);
 }
 
 /// trainer.run(), with the times of all ops if --profile asks for them.

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "distributed/exchange.h"
@@ -91,14 +91,13 @@ void Trainer::make_steps() {
   }
 }
 
-/// One sum carries both: 2^20 is the first replica's wish to save, the rest counts the wishes to stop.
 Trainer::Requests Trainer::agree_on_requests() const {
-  constexpr double kSave = 1 << 20;  // more than there are replicas
   const std::chrono::duration<double, std::ratio<60>> minutes = std::chrono::steady_clock::now() - saved_at_;
   const bool save =
       job_.self.first() && settings_.save_every_minutes > 0 && minutes.count() >= settings_.save_every_minutes;
-  const double all = distributed::sum(job_.self, (save ? kSave : 0) + (io::stop_requested() ? 1 : 0));
-  return {.save = all >= kSave, .stop = std::fmod(all, kSave) > 0};
+  std::array<double, 2> wishes{save ? 1.0 : 0.0, io::stop_requested() ? 1.0 : 0.0};  // in one sum
+  distributed::sum(job_.self, wishes);
+  return {.save = wishes[0] > 0, .stop = wishes[1] > 0};
 }
 
 /// All processes stop here, and the first one says so.

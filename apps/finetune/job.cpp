@@ -90,7 +90,7 @@ training::RunIdentity identity_of(const Job& job) {
   Options options = job.options;
   training::FlagTable table;
   add_own_flags(table, options);
-  training::RunIdentity identity{.settings = table.decisive(), .inputs = {}, .other_files = {}};
+  training::RunIdentity identity{.settings = table.values(training::Role::decisive), .inputs = {}, .other_files = {}};
   for (const auto& file : {options.train, options.evaluation, options.qrels})
     if (!file.empty()) identity.inputs.push_back(file);
   if (!options.prediction.empty()) identity.other_files.push_back(options.prediction);

@@ -284,7 +284,7 @@ struct Job {
 training::RunIdentity identity_of(Options& options, const Job& job) {
   training::FlagTable table;
   add_own_flags(table, options);
-  training::RunIdentity identity{.settings = table.decisive(), .inputs = {}, .other_files = {}};
+  training::RunIdentity identity{.settings = table.values(training::Role::decisive), .inputs = {}, .other_files = {}};
   for (const Input* input : {&job.training, &job.held_out})
     identity.inputs.insert(identity.inputs.end(), input->identity.begin(), input->identity.end());
   identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));

@@ -78,6 +78,4 @@ FlagValues FlagTable::values(Role role) const {
   return values;
 }
 
-FlagValues FlagTable::decisive() const { return values(Role::decisive); }
-
 }  // namespace bertrand::training

@@ -32,7 +32,7 @@ struct Flag {
   /// Where the value comes from and goes to.
   struct Target {
     std::function<void(const std::vector<std::string>&)> set;  ///< throws Error(Failure::usage) naming the flag
-    std::function<std::string()> value;                        ///< as it is now; empty: no text of its own
+    std::function<std::string()> value;                        ///< as it is now
   };
 
   std::string name;   ///< --batch-size
@@ -115,8 +115,6 @@ class FlagTable {
   const Flag& flag(const std::string& name) const;
   /// The values of the flags of this role, in the order of the table.
   FlagValues values(Role role) const;
-  /// What decides the result: a run may only be resumed with the same.
-  FlagValues decisive() const;
 
  private:
   Flag& add(const FlagText& text, Flag::Target target);

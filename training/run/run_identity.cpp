@@ -38,7 +38,7 @@ void agree_on_start(distributed::Collective& processes, const Settings& settings
 }
 
 Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
-  Conditions conditions{.settings = settings.decisive(), .inputs = {}, .command = settings.command};
+  Conditions conditions{.settings = settings.values(Role::decisive), .inputs = {}, .command = settings.command};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
   std::vector<InputFile> other_files;
   distributed::work_apart(processes, [&] {

@@ -85,8 +85,6 @@ struct Settings {
 
   /// The flags of this role, as (flag, value).
   FlagValues values(Role role) const;
-  /// The settings that decide the result: a run may only be resumed with the same ones, but see Conditions.
-  FlagValues decisive() const;
 
   /// max_seq_length for a model of so many positions; if it is not given, `usual` or the positions if those are fewer.
   /// Throws Error(Failure::usage) if it is more than the positions.

@@ -193,11 +193,4 @@ FlagValues Settings::values(Role role) const {
   return table.values(role);
 }
 
-FlagValues Settings::decisive() const {
-  Settings copy = *this;
-  FlagTable table;
-  add_flags(table, copy);
-  return table.decisive();
-}
-
 }  // namespace bertrand::training

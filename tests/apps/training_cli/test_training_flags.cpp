@@ -114,16 +114,16 @@ TEST_CASE("values out of range, no numbers and unknown names are refused in one 
 
 TEST_CASE("the precision decides the result") {
   const auto with = [](const std::string& precision) {
-    return parse("--output out --steps 3 --precision " + precision).decisive();
+    return parse("--output out --steps 3 --precision " + precision).values(Role::decisive);
   };
   for (const char* other : {"tf32", "bf16", "f16", "f64"}) CHECK(with(other) != with("f32"));
   CHECK(parse("--output out --steps 3 --precision tf32").precision_name() == "tf32");
 }
 
 TEST_CASE("what decides the result is listed, and threads are not in it") {
-  const auto with = parse("--output out --steps 3 --threads 1").decisive();
-  CHECK(with == parse("--output other --steps 3 --threads 2 --save-every 7").decisive());
-  CHECK(with != parse("--output out --steps 3 --seed 1").decisive());
+  const auto with = parse("--output out --steps 3 --threads 1").values(Role::decisive);
+  CHECK(with == parse("--output other --steps 3 --threads 2 --save-every 7").values(Role::decisive));
+  CHECK(with != parse("--output out --steps 3 --seed 1").values(Role::decisive));
 }
 
 TEST_CASE("of flags that exclude each other each stands for the other one, where a recipe sets that") {

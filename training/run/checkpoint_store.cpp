@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using io::Json;
-constexpr int kFormatVersion = 1;
+constexpr int kManifestVersion = 1;
 constexpr const char *kOwnChecksum = ",\n \"crc32c\": ", *kEnd = "\n}\n";  // how a manifest ends
 
 /// In blocks: a mapped file would count as memory of the process.
@@ -28,7 +28,7 @@ std::uint32_t checksum(const fs::path& file) { return InputFile::of(file).crc32c
 /// itself too.
 std::string manifest_of(const fs::path& staged, std::int64_t step, const TensorChecksums& tensors) {
   Json manifest;
-  manifest["format_version"] = kFormatVersion;
+  manifest["format_version"] = kManifestVersion;
   manifest["step"] = step;
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(staged)) names.insert(entry.path().filename().string());
@@ -174,9 +174,9 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
     const std::optional<Json> parsed = io::try_parse_json(text);
     if (!parsed) return "MANIFEST.json: expected JSON, got none";
     const Json& manifest = *parsed;
-    if (const Json& version = manifest.at("format_version"); version != kFormatVersion)
+    if (const Json& version = manifest.at("format_version"); version != kManifestVersion)
       fail(Failure::model, "{}: format_version: expected {}, got {}; hint: another version of this program wrote it",
-           path.string(), kFormatVersion, version.dump());
+           path.string(), kManifestVersion, version.dump());
     if (const auto step = checkpoint_step(checkpoint.filename().string()); !step || manifest.at("step") != *step)
       return "MANIFEST.json: step: another than the directory's name says";
     for (const auto& [name, facts] : manifest.at("files").items()) {

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kRandomNumbers = "philox4x32-10";
 // 3: the order of examples is a keyed permutation, and products of bf16 are those of tiles. A run of before would go on
 // with other examples and other bits.
-constexpr int kFormatVersion = 3;
+constexpr int kStateVersion = 3;
 
 std::string value_of(const std::vector<std::pair<std::string, std::string>>& settings, const std::string& name) {
   for (const auto& [flag, value] : settings)
@@ -125,7 +125,7 @@ Metrics LossSums::means() const {
 }
 
 io::Json RunState::to_json(const Conditions& conditions) const {
-  io::Json json{{"format_version", kFormatVersion},
+  io::Json json{{"format_version", kStateVersion},
                 {"step", steps_done},
                 {"epoch", next.epoch},
                 {"step_in_epoch", next.step},
@@ -151,11 +151,11 @@ io::Json RunState::to_json(const Conditions& conditions) const {
 
 RunState parse_run_state(const io::Json& json, const std::string& file) {
   io::JsonReader reader(json, {file});
-  if (const std::int64_t version = reader.whole("format_version", {}); version != kFormatVersion)
+  if (const std::int64_t version = reader.whole("format_version", {}); version != kStateVersion)
     fail(Failure::model,
          "{}: format_version: expected {}, got {}; hint: the version of bertrand that began a run goes on with it; its "
          "model may be loaded for a new one",
-         file, kFormatVersion, version);
+         file, kStateVersion, version);
   if (const std::string numbers = reader.text("random_numbers"); numbers != kRandomNumbers)
     fail(Failure::model, "{}: random_numbers: expected {}, got {}", file, kRandomNumbers, numbers);
   io::JsonReader scale = reader.object("loss_scale");

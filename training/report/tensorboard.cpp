@@ -110,10 +110,10 @@ void EventWriter::histogram(const std::string& tag, std::int64_t step, std::span
     double left, right, count;
   };
   std::array<Row, kBuckets> rows;
-  double left = 0;
+  double bucket = 0;
   for (Row& row : rows) {
-    row = {.left = least + left * width, .right = least + (left + 1) * width, .count = 0};
-    ++left;
+    row = {.left = least + bucket * width, .right = least + (bucket + 1) * width, .count = 0};
+    ++bucket;
   }
   rows.back().right = most;
   for (const double x : values) {

@@ -65,7 +65,7 @@ using LoadMoments = std::function<std::string(const Moments&)>;
 /// missing or of another shape.
 std::string load_moments(const std::filesystem::path& directory, const Moments& moments);
 
-/// Puts the model's four files into `directory`, each in one step, so that a reader always finds a whole model.
+/// Puts the files of the model into `directory`, each in one step, so that a reader always finds a whole model.
 void publish_model(io::Files& files, const std::filesystem::path& directory, const Objective& objective,
                    const nn::ParameterSet& parameters);
 

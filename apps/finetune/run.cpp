@@ -200,9 +200,8 @@ void apply(const Job& job, const training::RunReplica& replica) {
   };
   if (self.first() && job.options.evaluates() && !settings.quiet)
     io::say(fmt::format("evaluating {}\n", evaluated_text(job)));
-  training::Results results{.metrics = {}, .words = objective->figures_in_words()};
+  training::Results results{.metrics = objective->evaluate(), .words = objective->figures_in_words()};
   std::erase_if(results.words, [](const auto& word) { return word.first == "best_model_by"; });  // there is but one
-  for (const training::Metric& metric : objective->evaluate()) results.metrics[metric.name] = metric.value;
   if (self.first() && !results.metrics.empty()) {
     make_room();
     training::write_results(replica.directory->files(), settings.output, results);

@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "io/files.h"
 #include "training/report/tensorboard.h"
@@ -16,7 +14,7 @@ namespace bertrand::training {
 /// Figures of one step in the order they are to be written.
 struct LogLine {
   std::int64_t step = 0;
-  std::vector<std::pair<std::string, double>> figures;
+  Metrics figures;
   std::optional<double> seconds = {};  ///< since this process began to train; TensorBoard has a clock of its own
 };
 

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+
 #include "io/json.h"
 
 namespace bertrand::training {
@@ -17,12 +19,13 @@ std::string results_text(const Results& results) {
 }
 
 void write_results(io::Files& files, const std::filesystem::path& directory, const Results& results) {
-  std::map<std::string, io::Json> all(results.metrics.begin(), results.metrics.end());
+  std::map<std::string, io::Json> all;
+  for (const auto& [key, value] : results.metrics) all[key] = value;
   std::map<std::string, std::string> meaning;
   if (results.global_step) all["global_step"] = *results.global_step;
   for (const auto& [key, text] : results.words) {
     if (!key.starts_with("eval_")) all[key] = text;
-    else if (results.metrics.contains(key)) meaning[key] = text;
+    else if (all.contains(key)) meaning[key] = text;
   }
   if (!meaning.empty()) all["meaning"] = meaning;
   io::replace_file(files, directory / "eval_results.txt", results_text(results));

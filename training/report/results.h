@@ -2,18 +2,18 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "io/files.h"
+#include "training/step/objective.h"
 
 namespace bertrand::training {
 
 struct Results {
-  std::map<std::string, double> metrics;
+  Metrics metrics;
   std::optional<std::int64_t> global_step = {};  ///< of the model, if it was trained
   /// What metrics mean, by their names, and best_model_by. For the JSON alone.
   std::vector<std::pair<std::string, std::string>> words = {};

@@ -42,16 +42,15 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
   figures.loss = losses[0].value;
   if (for_people) progress_.log(figures);
   LogLine line{.step = step.number, .figures = {{"epoch", step.examples.epochs_after}}};
-  for (const Metric& loss : losses) line.figures.emplace_back(loss.name, loss.value);
-  line.figures.emplace_back("grad_norm", result.grad_norm);
-  line.figures.emplace_back("learning_rate", step.learning_rate);
-  if (losses_are_scaled) {
-    line.figures.emplace_back("loss_scale", result.loss_scale.scale);
-    line.figures.emplace_back("skipped_steps", static_cast<double>(result.loss_scale.skipped_steps));
-  }
-  line.figures.emplace_back("examples_per_second", figures.examples_per_second);
-  line.figures.emplace_back("tokens_per_second", figures.tokens_per_second);
-  line.figures.emplace_back("memory_bytes", static_cast<double>(figures.memory_bytes));
+  Metrics& all = line.figures;
+  all.insert(all.end(), losses.begin(), losses.end());
+  all.insert(all.end(), {{"grad_norm", result.grad_norm}, {"learning_rate", step.learning_rate}});
+  if (losses_are_scaled)
+    all.insert(all.end(), {{"loss_scale", result.loss_scale.scale},
+                           {"skipped_steps", static_cast<double>(result.loss_scale.skipped_steps)}});
+  all.insert(all.end(), {{"examples_per_second", figures.examples_per_second},
+                         {"tokens_per_second", figures.tokens_per_second},
+                         {"memory_bytes", static_cast<double>(figures.memory_bytes)}});
   write(line, "step");
   interval_ = {.losses = {}, .skipped_before = result.loss_scale.skipped_steps};
 }
@@ -59,9 +58,9 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
 void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics) {
   if (!self_.first()) return;
   LogLine line{.step = step, .figures = {{"epoch", epochs}}};
+  line.figures.insert(line.figures.end(), metrics.begin(), metrics.end());
   std::string text = fmt::format("step {}:", step);
   for (const Metric& metric : metrics) {
-    line.figures.emplace_back(metric.name, metric.value);
     const bool is_count = metric.value > 1 && metric.value == std::floor(metric.value);
     text += fmt::format("  {} {:.{}f}", metric.name, metric.value, is_count ? 0 : 4);
   }

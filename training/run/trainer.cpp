@@ -188,13 +188,11 @@ void Trainer::finish() {
   saves_.publish_result(state_);
   if (settings_.save_model_only) saves_.replace_checkpoints(state_);  // from here --resume does what is left
   const BestModel& best = state_.best;
-  if (!state_.evaluation.empty()) {
-    Results results{.metrics = {},
-                    .global_step = best.score ? best.step : state_.steps_done,
-                    .words = job_.objective.figures_in_words()};
-    for (const Metric& metric : state_.evaluation) results.metrics[metric.name] = metric.value;
-    write_results(files_of(job_.directory), settings_.output, results);
-  }
+  if (!state_.evaluation.empty())
+    write_results(files_of(job_.directory), settings_.output,
+                  {.metrics = state_.evaluation,
+                   .global_step = best.score ? best.step : state_.steps_done,
+                   .words = job_.objective.figures_in_words()});
   note_end(files_of(job_.directory), settings_.output);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   if (state_.steps_done < job_.plan.total_steps)

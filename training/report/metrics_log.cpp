@@ -4,13 +4,12 @@
 #include <cmath>
 
 #include "io/json.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kSamples = "samples.jsonl";
 
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "null";
@@ -68,11 +67,11 @@ std::string json_line(const LogLine& line) {
 MetricsLog::MetricsLog(const fs::path& directory, const LogPosition& from, io::Files& files)
     : directory_(directory),
       files_(files),
-      lines_(files, cut_back(directory / "metrics.jsonl", from, files), io::FileWriter::Opening::append),
+      lines_(files, cut_back(directory / kMetricsLog, from, files), io::FileWriter::Opening::append),
       events_(directory, files) {
   cut_back(directory / kSamples, from, files);
   if (has_events_beside(events_.path())) events_.resume(from.step + 1);
-  if (const fs::path config = directory / "run_config.json"; fs::exists(config))
+  if (const fs::path config = directory / kRunConfig; fs::exists(config))
     events_.text("run_config", from.step, "```json\n" + io::read_file(config) + "```\n");
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "io/json.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
 
@@ -28,8 +29,8 @@ void write_results(io::Files& files, const std::filesystem::path& directory, con
     else if (all.contains(key)) meaning[key] = text;
   }
   if (!meaning.empty()) all["meaning"] = meaning;
-  io::replace_file(files, directory / "eval_results.txt", results_text(results));
-  io::replace_file(files, directory / "eval_results.json", io::json_text(all, 2) + "\n");
+  io::replace_file(files, directory / kResultsText, results_text(results));
+  io::replace_file(files, directory / kResultsJson, io::json_text(all, 2) + "\n");
 }
 
 }  // namespace bertrand::training

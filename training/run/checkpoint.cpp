@@ -15,7 +15,7 @@ namespace bertrand::training {
 
 namespace {
 
-constexpr const char *kOptimizerFile = "optimizer.safetensors", *kModelFile = "model.safetensors";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr std::size_t kSmallFiles = std::size_t{1} << 16;  // configuration and state, and what blocks are rounded to
 constexpr std::size_t kTensorFacts = 512;                  // of the headers and the manifest
 
@@ -32,7 +32,7 @@ void check_finite(const nn::ParameterSet& parameters, const std::filesystem::pat
   if (const std::string name = parameters.first_non_finite(parameters.masters()); !name.empty())
     fail(Failure::numerics,
          "{}: tensor \"{}\": expected finite weights, got some that are not; hint: a lower learning rate",
-         (directory / "model.safetensors").string(), name);
+         (directory / kWeights).string(), name);
 }
 
 /// The file with the moments that belong to the model in `directory`.
@@ -52,8 +52,8 @@ std::filesystem::path find_moments(const std::filesystem::path& directory) {
          "moments begin at 0",
          directory.string(), kOptimizerFile);
   // The weights of --init are those of the directory itself.
-  if (std::filesystem::exists(directory / kModelFile) &&
-      InputFile::of(directory / kModelFile).crc32c != InputFile::of(newest->directory / kModelFile).crc32c)
+  if (std::filesystem::exists(directory / kWeights) &&
+      InputFile::of(directory / kWeights).crc32c != InputFile::of(newest->directory / kWeights).crc32c)
     fail(Failure::model,
          "{}: --keep-moments: expected the weights of the newest checkpoint, got others; hint: --init {} takes weights "
          "and moments of one step",
@@ -98,7 +98,7 @@ TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& 
   check_finite(training.parameters, directory);
   TensorChecksums checksums;
   for (const auto& [name, crc] : training.objective.save(files, directory, training.parameters))
-    checksums["model.safetensors/" + name] = crc;
+    checksums[fmt::format("{}/{}", kWeights, name)] = crc;
   io::FileWriter out(files, directory / kOptimizerFile);
   for (const auto& [name, crc] : nn::write_tensors(out, with_names(moments_of(training))))
     checksums[fmt::format("{}/{}", kOptimizerFile, name)] = crc;

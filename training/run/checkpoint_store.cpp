@@ -70,7 +70,7 @@ std::string verify_file(const fs::path& path, const Json& facts, const Json& ten
   if (!fs::is_regular_file(path)) return name + " is not there";
   for (const char* key : {"bytes", "crc32c"})
     if (!facts.at(key).is_number_unsigned())
-      return fmt::format("MANIFEST.json: {}: {}: expected a whole number, got {}", name, key, io::shown(facts.at(key)));
+      return fmt::format("{}: {}: {}: expected a whole number, got {}", kManifest, name, key, io::shown(facts.at(key)));
   const auto bytes = facts.at("bytes").get<std::uintmax_t>(), found = fs::file_size(path);
   if (bytes != found) return fmt::format("{}: expected {} bytes, got {}", name, bytes, found);
   const auto crc = facts.at("crc32c").get<std::uint32_t>(), actual = checksum(path);
@@ -93,7 +93,7 @@ void CheckpointStore::save(std::int64_t step, std::size_t bytes_needed,
   const std::vector<Found> before = list();
   try {
     check_space(directory_, bytes_needed);
-    stage_and_rename(directory_ / fmt::format("checkpoint-{}", step), step, fill);
+    stage_and_rename(checkpoint_path(directory_, step), step, fill);
   } catch (const Error& error) {
     const bool older_helps = error.failure() == Failure::io || error.failure() == Failure::numerics;
     const auto last = std::ranges::find_if(before, [&](const Found& f) { return !damaged_.contains(f.directory); });
@@ -165,27 +165,27 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
   const std::string hint = fmt::format("make it readable, or if it is lost, move {} away", checkpoint.string());
   try {
     const fs::path path = checkpoint / kManifest;
-    if (!fs::is_regular_file(path)) return "MANIFEST.json is not there";
+    if (!fs::is_regular_file(path)) return fmt::format("{} is not there", kManifest);
     // Damage, so that the checkpoint before it is looked at.
     if (const std::uintmax_t bytes = fs::file_size(path); bytes > io::kMostSmallFile)
-      return fmt::format("MANIFEST.json: expected at most {} bytes, got {}", io::kMostSmallFile, bytes);
+      return fmt::format("{}: expected at most {} bytes, got {}", kManifest, io::kMostSmallFile, bytes);
     const std::string text = io::read_file(path);
-    if (const std::string wrong = verify_manifest(text); !wrong.empty()) return "MANIFEST.json: " + wrong;
+    if (const std::string wrong = verify_manifest(text); !wrong.empty()) return fmt::format("{}: {}", kManifest, wrong);
     const std::optional<Json> parsed = io::try_parse_json(text);
-    if (!parsed) return "MANIFEST.json: expected JSON, got none";
+    if (!parsed) return fmt::format("{}: expected JSON, got none", kManifest);
     const Json& manifest = *parsed;
     if (const Json& version = manifest.at("format_version"); version != kManifestVersion)
       fail(Failure::model, "{}: format_version: expected {}, got {}; hint: another version of this program wrote it",
            path.string(), kManifestVersion, version.dump());
     if (const auto step = checkpoint_step(checkpoint.filename().string()); !step || manifest.at("step") != *step)
-      return "MANIFEST.json: step: another than the directory's name says";
+      return fmt::format("{}: step: another than the directory's name says", kManifest);
     for (const auto& [name, facts] : manifest.at("files").items()) {
-      if (fs::path(name).filename() != name) return "MANIFEST.json: a file name with a directory in it";
+      if (fs::path(name).filename() != name) return fmt::format("{}: a file name with a directory in it", kManifest);
       if (std::string wrong = verify_file(checkpoint / name, facts, manifest.at("tensors")); !wrong.empty())
         return wrong;
     }
   } catch (const Json::exception& e) {
-    return std::string("MANIFEST.json: ") + e.what();
+    return fmt::format("{}: {}", kManifest, e.what());
   } catch (const fs::filesystem_error& e) {
     fail(Failure::io, "{}: {}; hint: {}", e.path1().string(), e.code().message(), hint);
   } catch (const Error& error) {

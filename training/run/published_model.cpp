@@ -24,7 +24,7 @@ std::string PublishedModel::fault(const BestModel& best) const {
 }
 
 std::filesystem::path PublishedModel::checkpoint(const BestModel& best) const {
-  return output_ / fmt::format("checkpoint-{}", best.step);
+  return checkpoint_path(output_, best.step);
 }
 
 bool PublishedModel::is_in_checkpoint(const BestModel& best) const {

@@ -3,8 +3,6 @@
 
 #include <fmt/chrono.h>
 
-#include <ctime>
-
 #include "distributed/replica_group.h"
 #include "io/json.h"
 #include "io/machine.h"
@@ -15,7 +13,7 @@ namespace bertrand::training {
 
 namespace {
 
-constexpr const char *kRecord = "run_config.json", *kEnded = "ended";
+constexpr const char* kEnded = "ended";
 
 /// A number if a number is written so, else text: a column may be called 1e2.
 io::Json json_value(const std::string& value) {
@@ -67,11 +65,11 @@ void write_run_config(io::Files& files, const RunConfig& config) {
     json["parameters"] = config.plan->parameters;
     json[kEnded] = false;
   }
-  io::replace_file(files, settings.output / kRecord, io::json_text(json, 2) + "\n");
+  io::replace_file(files, settings.output / kRunConfig, io::json_text(json, 2) + "\n");
 }
 
 void note_end(io::Files& files, const std::filesystem::path& directory) {
-  const std::filesystem::path record = directory / kRecord;
+  const std::filesystem::path record = directory / kRunConfig;
   if (!is_own_run_config(record)) return;
   io::Json json = io::read_json(record);
   json[kEnded] = true;
@@ -79,7 +77,7 @@ void note_end(io::Files& files, const std::filesystem::path& directory) {
 }
 
 bool is_cut_short(const std::filesystem::path& directory) {
-  const std::filesystem::path record = directory / kRecord;
+  const std::filesystem::path record = directory / kRunConfig;
   if (!is_own_run_config(record)) return false;
   const io::Json json = io::read_json(record);
   return json.contains(kEnded) && json[kEnded] == false;

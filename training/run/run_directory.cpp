@@ -140,7 +140,7 @@ void RunDirectory::find_earlier_run(ExistingRun existing) {
     if (belongs_to_run(path, names_)) found.push_back(path);
     const bool of_run = is_own_run_config(path) || is_own_checkpoint(path);
     ran = ran || of_run;
-    if (!of_run && (is_published(name, names_) || checkpoint_step(name) || name == "run_config.json"))
+    if (!of_run && (is_published(name, names_) || checkpoint_step(name) || name == kRunConfig))
       foreign = std::max(foreign, name);
   }
   if (!ran && !foreign.empty())
@@ -195,10 +195,10 @@ void RunDirectory::refuse_results() const {
          "its model can begin another run: --model {} for finetune, --init for pretrain",
          path_.string(), path_.string());
   // One that was to become longer has results of its first end.
-  if (is_cut_short(path_) && !fs::exists(path_ / "eval_results.json")) return;
+  if (is_cut_short(path_) && !fs::exists(path_ / kResultsJson)) return;
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();
-    if (name != "model.safetensors" && !is_result(name, names_)) continue;
+    if (name != kWeights && !is_result(name, names_)) continue;
     fail(Failure::usage,
          "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
          "or name another --output",

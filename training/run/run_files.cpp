@@ -17,10 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> kResults = {"eval_results.txt", "eval_results.json", kEndedFile};
-constexpr std::array<std::string_view, 3> kAccounts = {"metrics.jsonl", "profile.json", "samples.jsonl"};
-constexpr std::string_view kRunConfig = "run_config.json", kCheckpoint = "checkpoint-", kTemporary = ".tmp-",
-                           kDiscarded = ".old";
+constexpr std::array<std::string_view, 3> kResults = {kResultsText, kResultsJson, kEndedFile};
+constexpr std::array<std::string_view, 3> kAccounts = {kMetricsLog, kSamples, kProfile};
+constexpr std::string_view kCheckpoint = "checkpoint-", kTemporary = ".tmp-", kDiscarded = ".old";
 
 bool contains(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
 
@@ -37,6 +36,10 @@ bool is_result(std::string_view name, const ProgramFiles& files) {
 
 bool is_account(std::string_view name, const ProgramFiles& files) {
   return contains(kAccounts, name) || contains(files.pages, name);
+}
+
+fs::path checkpoint_path(const fs::path& run, std::int64_t step) {
+  return run / fmt::format("{}{}", kCheckpoint, step);
 }
 
 std::optional<std::int64_t> checkpoint_step(std::string_view name) {

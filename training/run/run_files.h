@@ -17,7 +17,15 @@ inline constexpr const char *kManifest = "MANIFEST.json", *kStateFile = "resume.
 inline constexpr const char* kEndedFile = "ended.json";
 /// The weights, of a checkpoint and of a model.
 inline constexpr const char* kWeights = "model.safetensors";
+/// What a run was begun with.
+inline constexpr const char* kRunConfig = "run_config.json";
+/// What its evaluation came to.
+inline constexpr const char *kResultsText = "eval_results.txt", *kResultsJson = "eval_results.json";
+/// What tells of the training.
+inline constexpr const char *kMetricsLog = "metrics.jsonl", *kSamples = "samples.jsonl", *kProfile = "profile.json";
 
+/// The directory of the checkpoint of that step: checkpoint-1200.
+std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int64_t step);
 /// 1200 of checkpoint-1200; none if `name` is not of that form.
 std::optional<std::int64_t> checkpoint_step(std::string_view name);
 /// Whether this is a directory checkpoint-<step> that a run of this program wrote: it holds a manifest or the state of
@@ -30,7 +38,8 @@ bool is_own_run_config(const std::filesystem::path& path);
 void discard_checkpoint(io::Files& files, const std::filesystem::path& checkpoint);
 
 /// The names that a program gives to what it writes into the directory of a run, beside those of the trainer itself.
-/// Programs that may overwrite each other's runs have the same.
+/// Programs that may overwrite each other's runs have the same. A file that is not named here stays when --overwrite
+/// removes its run.
 struct ProgramFiles {
   std::vector<std::string_view> model;       ///< what Objective::save() writes beside model.safetensors
   std::vector<std::string_view> evaluation;  ///< what Objective::write_evaluation() writes

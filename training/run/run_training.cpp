@@ -119,7 +119,7 @@ void run_profiled(Trainer& trainer, const Settings& settings, const RunReplica& 
     try {
       say_profile(*of);
       io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
-      io::replace_file(files_of(replica.directory), settings.output / "profile.json", of->totals());
+      io::replace_file(files_of(replica.directory), settings.output / kProfile, of->totals());
     } catch (const Error& error) {  // the model, or what ended the run, is worth more
       io::warn("{}", error.what());
     }

@@ -135,7 +135,7 @@ void SaveAndResume::replace_checkpoints(RunState& state) {
 
 std::string SaveAndResume::last_checkpoint() const {
   if (saved_step_ == 0) return "none";
-  return (parts_.settings.output / fmt::format("checkpoint-{}", saved_step_)).string();
+  return checkpoint_path(parts_.settings.output, saved_step_).string();
 }
 
 }  // namespace bertrand::training

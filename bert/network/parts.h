@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "nn/module.h"
 #include "nn/parts.h"
 
 namespace bertrand::bert {

@@ -36,7 +36,7 @@ std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objecti
   DryRun dry(device);
   const distributed::Replica self(dry);
   const std::unique_ptr<Objective> largest = objective.largest(self, plan.micro_batch_size);
-  const nn::PartRates rates = rates_of(settings, *largest);
+  const PartRates rates = rates_of(settings, *largest);
   nn::ParameterSet parameters(largest->model(), dry,
                               {.dtype = settings.precision, .initialize = false, .rate = [&](const std::string& name) {
                                  return rates.of(name);

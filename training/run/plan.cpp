@@ -110,7 +110,7 @@ std::int64_t examples_of_all_steps(const Plan& plan) {
 
 }  // namespace
 
-nn::PartRates rates_of(const Settings& settings, Objective& objective) { return {objective.parts(), settings.parts}; }
+PartRates rates_of(const Settings& settings, Objective& objective) { return {objective.parts(), settings.parts}; }
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan{.batch_size = settings.batch_size, .replicas = self.size(), .repeats_batch = settings.overfit_batch};

@@ -36,7 +36,7 @@ struct Plan {
 };
 
 /// How the parts of the objective's model are trained. Throws Error(Failure::usage) if --freeze names another part.
-nn::PartRates rates_of(const Settings& settings, Objective& objective);
+PartRates rates_of(const Settings& settings, Objective& objective);
 
 /// Throws Error(Failure::input) if there is no example, and Error(Failure::usage) if a step has fewer micro-batches
 /// than there are replicas. The memory of activations is that of the largest examples in a dry run: nothing is

@@ -48,7 +48,7 @@ struct Beginning {
   }
 
   const distributed::Replica& self;
-  const nn::PartRates rates;
+  const PartRates rates;
   nn::ParameterSet parameters;
   optim::Optimizer optimizer;
   Stepper stepper;

@@ -146,7 +146,7 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
   const auto& [self, directory, conditions] = replica;
   const Settings& settings = run.settings;
   const std::unique_ptr<Objective> objective = run.make_objective(self);
-  const nn::PartRates rates = rates_of(settings, *objective);
+  const PartRates rates = rates_of(settings, *objective);
   const Plan plan = plan_together(run, *objective, self);
   if (settings.plan_only) return;
   if (self.first() && run.check_start && !settings.resume) run.check_start(objective->model());

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "io/choices.h"
-#include "nn/parts.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tensor/dtype.h"
 #include "training/run/flag_table.h"
+#include "training/run/part_rates.h"
 
 namespace bertrand::training {
 
@@ -59,7 +59,7 @@ struct Settings {
   std::optional<std::int64_t> steps;             ///< none: `epochs` says how long
   std::optional<double> epochs;                  ///< none: `steps` says how long
   optim::Options optimizer;                      ///< complete() fills in epsilon
-  nn::PartRates::Options parts;                  ///< which are frozen, and how rates fall from the head down
+  PartRates::Options parts;                      ///< which are frozen, and how rates fall from the head down
   std::optional<double> adam_epsilon;            ///< none: as the method has it
   optim::ScheduleOptions schedule;               ///< total_steps and warmup_steps are final in the Plan
   std::optional<std::int64_t> warmup_steps;      ///< complete() copies it into the schedule

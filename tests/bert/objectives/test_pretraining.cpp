@@ -17,6 +17,7 @@
 #include "optim/optimizer.h"
 #include "tensor/backends.h"
 #include "tensor/profiler.h"
+#include "training/run/part_rates.h"
 
 using namespace bertrand;
 using namespace bertrand::objectives;
@@ -310,7 +311,7 @@ TEST_CASE("where words are learnt alone the pooler and the head of next sentence
       const std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
       const distributed::Replica self(*backend);
       PretrainingObjective objective(kConfig, {.training = training, .vocabulary = words(), .words_alone = true}, self);
-      const nn::PartRates rates(objective.parts(), {.decay = 0.9});
+      const training::PartRates rates(objective.parts(), {.decay = 0.9});
       nn::ParameterSet parameters(
           objective.model(), *backend,
           {.dtype = dtype, .seed = 5, .rate = [&](const std::string& name) { return rates.of(name); }});
@@ -337,7 +338,7 @@ TEST_CASE("where words are learnt alone the pooler and the head of next sentence
       Dim trained = 0;
       for (const auto& segment : parameters.segments()) trained += segment.rate == 0 ? 0 : segment.count();
       const std::string frozen = fmt::format("  frozen      pooler, nsp: {} parameters are trained\n", trained);
-      CHECK(nn::PartRates(objective.largest(self, 2)->parts(), {}).text(objective.model()) == frozen);
+      CHECK(training::PartRates(objective.largest(self, 2)->parts(), {}).text(objective.model()) == frozen);
     }
 }
 

@@ -1,5 +1,5 @@
 // Which parts are frozen, and how the learning rate falls from the head to the input.
-#include "nn/parts.h"
+#include "training/run/part_rates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +7,12 @@
 #include "io/error.h"
 #include "io/nearest_name.h"
 
-namespace bertrand::nn {
+namespace bertrand::training {
 namespace {
 
-std::vector<std::string> names_of(const std::vector<Part>& parts) {
+std::vector<std::string> names_of(const std::vector<nn::Part>& parts) {
   std::vector<std::string> names;
-  for (const Part& part : parts) names.push_back(part.name);
+  for (const nn::Part& part : parts) names.push_back(part.name);
   return names;
 }
 
@@ -34,8 +34,8 @@ std::string shortened(const std::vector<std::string>& names) {
 
 }  // namespace
 
-PartRates::PartRates(std::vector<Part> parts, const Options& options) : parts_(std::move(parts)) {
-  for (const Part& part : parts_) rates_.push_back(part.is_idle ? 0 : std::pow(options.decay, part.below));
+PartRates::PartRates(std::vector<nn::Part> parts, const Options& options) : parts_(std::move(parts)) {
+  for (const nn::Part& part : parts_) rates_.push_back(part.is_idle ? 0 : std::pow(options.decay, part.below));
   if (parts_.empty() && (!options.freeze.empty() || options.decay != 1))
     fail(Failure::usage, "--freeze, --layer-decay: expected a model with parts, got one without");
   if (!options.freeze.empty()) freeze(options.freeze);
@@ -55,7 +55,7 @@ void PartRates::freeze(std::string_view names) {
 }
 
 std::size_t PartRates::find(std::string_view name, std::string_view item) const {
-  const auto found = std::ranges::find(parts_, name, &Part::name);
+  const auto found = std::ranges::find(parts_, name, &nn::Part::name);
   if (found == parts_.end()) {
     const std::vector<std::string> names = names_of(parts_);
     const bool has_letters = name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos;
@@ -71,14 +71,14 @@ double PartRates::of(std::string_view parameter) const {
   return 1;
 }
 
-Dim PartRates::trained(const Module& model) const {
+Dim PartRates::trained(const nn::Module& model) const {
   Dim count = 0;
   for (const auto& [path, parameter] : model.parameters())
     if (of(path + parameter->part_names().front()) != 0) count += parameter->initial().shape.elements();
   return count;
 }
 
-std::string PartRates::text(const Module& model) const {
+std::string PartRates::text(const nn::Module& model) const {
   std::vector<std::string> frozen;
   std::string rates;
   for (std::size_t i = parts_.size(); i-- > 0;) {
@@ -93,4 +93,4 @@ std::string PartRates::text(const Module& model) const {
   return text;
 }
 
-}  // namespace bertrand::nn
+}  // namespace bertrand::training

@@ -12,6 +12,7 @@
 #include "support/refusal.h"
 #include "tensor/backends.h"
 #include "tensor/profiler.h"
+#include "training/run/part_rates.h"
 
 using namespace bertrand;
 
@@ -65,10 +66,10 @@ double absolute_sum(const nn::ParameterSet& parameters, const std::string& name)
   return sum;
 }
 
-Trajectory train(const nn::PartRates::Options& options, DType dtype = DType::f64) {
+Trajectory train(const training::PartRates::Options& options, DType dtype = DType::f64) {
   const auto backend = open_cpu({.threads = 2});
   bert::ForSequenceClassification model(kConfig, 2);
-  const nn::PartRates rates(bert::parts_of(model), options);
+  const training::PartRates rates(bert::parts_of(model), options);
   nn::ParameterSet parameters(model, *backend,
                               {.dtype = dtype, .rate = [&](const std::string& name) { return rates.of(name); }});
   fill(parameters);
@@ -102,7 +103,7 @@ int calls(const std::string& table, const std::string& op) {
 /// fill(), no dropout, AdamW (rate 0.02 · d^below in a group for each parameter, betas 0.9 and 0.999, epsilon 1e-8,
 /// decay 0.01 but for biases and LayerNorm), gradients that are not frozen divided by their norm if it is above 1.
 struct Golden {
-  nn::PartRates::Options options;
+  training::PartRates::Options options;
   std::vector<double> losses, norms;
   double words, last_dense;
 };
@@ -164,7 +165,7 @@ TEST_CASE("a BERT has the parts that its parameters have and others are refused 
   bert::ForSequenceClassification with_pooler(kConfig, 2);
   bert::ForTokenClassification without(kConfig, 2);
   const auto refusal = [](const nn::Module& model, const std::string& freeze) {
-    return support::refusal(Failure::usage, [&] { nn::PartRates(bert::parts_of(model), {.freeze = freeze}); });
+    return support::refusal(Failure::usage, [&] { training::PartRates(bert::parts_of(model), {.freeze = freeze}); });
   };
   CHECK(refusal(with_pooler, "3") == "--freeze: expected some of embeddings, 0 to 2, pooler, got \"3\"");
   CHECK(refusal(with_pooler, "embeddings,0-7") == "--freeze: expected some of embeddings, 0 to 2, pooler, got \"0-7\"");
@@ -178,16 +179,16 @@ TEST_CASE("a BERT has the parts that its parameters have and others are refused 
   }
   std::vector<nn::Part> twelve;
   for (int layer = 0; layer < 12; ++layer) twelve.push_back({.name = std::to_string(layer), .prefix = {}, .below = 1});
-  CHECK(support::refusal(Failure::usage, [&] { nn::PartRates(twelve, {.freeze = "12"}); }) ==
+  CHECK(support::refusal(Failure::usage, [&] { training::PartRates(twelve, {.freeze = "12"}); }) ==
         "--freeze: expected some of 0 to 11, got \"12\"");
-  CHECK(support::refusal(Failure::usage, [] { nn::PartRates({}, {.decay = 0.9}); }) ==
+  CHECK(support::refusal(Failure::usage, [] { training::PartRates({}, {.decay = 0.9}); }) ==
         "--freeze, --layer-decay: expected a model with parts, got one without");
 }
 
 TEST_CASE("the plan names what is frozen and the share of each part") {
   bert::ForSequenceClassification model(kConfig, 2);
-  const auto text = [&](const nn::PartRates::Options& options) {
-    return nn::PartRates(bert::parts_of(model), options).text(model);
+  const auto text = [&](const training::PartRates::Options& options) {
+    return training::PartRates(bert::parts_of(model), options).text(model);
   };
   CHECK(text({}).empty());
   CHECK(text({.decay = 0.9}) == "  rates       times: head 1, 2 0.9, 1 0.81, 0 0.729, embeddings 0.6561\n");

@@ -11,7 +11,7 @@
 #include "tensor/held_memory.h"
 #include "training/run/devices.h"
 #include "training/run/plan.h"
-#include "training/step/step.h"
+#include "training/run/trained_model.h"
 
 namespace bertrand::training {
 
@@ -36,26 +36,19 @@ std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objecti
   DryRun dry(device);
   const distributed::Replica self(dry);
   const std::unique_ptr<Objective> largest = objective.largest(self, plan.micro_batch_size);
-  const PartRates rates = rates_of(settings, *largest);
-  nn::ParameterSet parameters(largest->model(), dry,
-                              {.dtype = settings.precision, .initialize = false, .rate = [&](const std::string& name) {
-                                 return rates.of(name);
-                               }});
-  optim::Optimizer optimizer(parameters, settings.optimizer);
-  Stepper stepper({*largest, parameters, optimizer, self},
-                  {.micro_batch_size = plan.micro_batch_size, .recompute_activations = settings.recompute_activations});
+  TrainedModel model(settings, plan.micro_batch_size, *largest, self, false);
   // All micro-batches are the same, so that a few show what a step of many takes.
   const std::int64_t micro_batches = std::min<std::int64_t>(plan.micro_batches, 64);
   StepExamples step;
   for (std::int64_t i = 0; i < micro_batches; ++i)
     for (std::int64_t number = 0; number < largest->examples(0); ++number) step.numbers.push_back(number);
-  stepper.start(step, 1, 0);
+  model.stepper.start(step, 1, 0);
   {
     const NoGrad no_graph;
     largest->evaluate();
   }
   const int waiting = distributed::GradientSum::most_buffers(micro_batches, 1) + copies_of_gradients(plan);
-  return dry.memory().peak - optimizer.first_moments().bytes() * static_cast<std::size_t>(waiting);
+  return dry.memory().peak - model.optimizer.first_moments().bytes() * static_cast<std::size_t>(waiting);
 }
 
 /// What a process takes beside tensors and what it has when it plans: pieces of files on their way, threads, logs.

@@ -10,6 +10,7 @@
 #include "io/units.h"
 #include "tensor/backends.h"
 #include "training/run/devices.h"
+#include "training/run/trained_model.h"
 
 namespace bertrand::training {
 
@@ -109,8 +110,6 @@ std::int64_t examples_of_all_steps(const Plan& plan) {
 }
 
 }  // namespace
-
-PartRates rates_of(const Settings& settings, Objective& objective) { return {objective.parts(), settings.parts}; }
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan{.batch_size = settings.batch_size, .replicas = self.size(), .repeats_batch = settings.overfit_batch};

@@ -35,9 +35,6 @@ struct Plan {
   std::string text() const;
 };
 
-/// How the parts of the objective's model are trained. Throws Error(Failure::usage) if --freeze names another part.
-PartRates rates_of(const Settings& settings, Objective& objective);
-
 /// Throws Error(Failure::input) if there is no example, and Error(Failure::usage) if a step has fewer micro-batches
 /// than there are replicas. The memory of activations is that of the largest examples in a dry run: nothing is
 /// allocated or computed.

@@ -14,46 +14,20 @@
 #include "optim/schedule.h"
 #include "training/report/metrics_log.h"
 #include "training/report/progress.h"
-#include "training/run/checkpoint.h"
 #include "training/run/data_order.h"
-#include "training/step/step.h"
+#include "training/run/trained_model.h"
 
 namespace bertrand::training {
 namespace {
 
-/// A model with its optimizer, as the run begins with them on all replicas.
-struct Beginning {
-  Beginning(const Rehearsal& rehearsal, Objective& objective)
-      : self(rehearsal.replica.self),
-        rates(rates_of(rehearsal.run.settings, objective)),
-        parameters(objective.model(), self.backend(),
-                   {.dtype = rehearsal.run.settings.precision,
-                    .seed = rehearsal.run.settings.seed,
-                    .initialize = self.first(),
-                    .rate = [this](const std::string& name) { return rates.of(name); }}),
-        optimizer(parameters, rehearsal.run.settings.optimizer),
-        stepper({objective, parameters, optimizer, self},
-                {.seed = rehearsal.run.settings.seed,
-                 .micro_batch_size = rehearsal.plan.micro_batch_size,
-                 .recompute_activations = rehearsal.run.settings.recompute_activations}),
-        training{objective, parameters, optimizer} {
-    if (self.first()) {
-      if (rehearsal.run.initialize) rehearsal.run.initialize(parameters);
-      if (rehearsal.run.moments) rehearsal.run.moments(moments_of(training));
-    }
-    self.collective().broadcast(parameters.masters(), 0);
-    parameters.round_masters();
-    for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
-      self.collective().broadcast(moments, 0);
+/// Gives the model what the run begins with, on all replicas.
+void initialize(const TrainingRun& run, TrainedModel& model, const distributed::Replica& self) {
+  if (self.first()) {
+    if (run.initialize) run.initialize(model.parameters);
+    if (run.moments) run.moments(moments_of(model.training()));
   }
-
-  const distributed::Replica& self;
-  const PartRates rates;
-  nn::ParameterSet parameters;
-  optim::Optimizer optimizer;
-  Stepper stepper;
-  const Training training;
-};
+  share_from_first(model.training(), self, static_cast<bool>(run.moments));
+}
 
 void stop_if_asked(const distributed::Replica& self) {
   if (distributed::any(self, io::stop_requested())) fail(Failure::interrupted, "interrupted: nothing was written");
@@ -64,15 +38,16 @@ void stop_if_asked(const distributed::Replica& self) {
 void dry_run(const Rehearsal& rehearsal) {
   const auto& [run, objective, plan, replica] = rehearsal;
   const distributed::Replica& self = replica.self;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto started = std::chrono::steady_clock::now();
   const std::unique_ptr<Objective> largest = objective.largest(self, plan.micro_batch_size);
-  Beginning beginning(rehearsal, *largest);
-  if (replica.directory) check_space(run.settings.output, checkpoint_bytes(beginning.training));
+  TrainedModel model(run.settings, plan.micro_batch_size, *largest, self, self.first());
+  initialize(run, model, self);
+  if (replica.directory) check_space(run.settings.output, checkpoint_bytes(model.training()));
 
   StepExamples step;
   const std::int64_t made_up = largest->examples(0);  // of one micro-batch
   for (std::int64_t i = 0; i < plan.micro_batches * made_up; ++i) step.numbers.push_back(i % made_up);
-  beginning.stepper.finish(beginning.stepper.start(step, 1, optim::learning_rate(plan.schedule, 0)));
+  model.stepper.finish(model.stepper.start(step, 1, optim::learning_rate(plan.schedule, 0)));
   {
     const NoGrad no_graph;
     largest->evaluate();
@@ -80,7 +55,7 @@ void dry_run(const Rehearsal& rehearsal) {
   stop_if_asked(self);
   if (!self.first()) return;
   const auto bytes = [](std::size_t count) { return io::bytes_text(static_cast<double>(count)); };
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - started;
   io::say(fmt::format(
       "dry run: a step of the longest examples took {} of memory, {} were planned, and {} with reading the model and "
       "an evaluation; nothing is written\n",
@@ -92,7 +67,8 @@ void overfit_batch(const Rehearsal& rehearsal) {
   const auto& [run, objective, plan, replica] = rehearsal;
   const distributed::Replica& self = replica.self;
   const Settings& settings = run.settings;
-  Beginning beginning(rehearsal, objective);
+  TrainedModel model(settings, plan.micro_batch_size, objective, self, self.first());
+  initialize(run, model, self);
   const StepExamples batch = DataOrder(settings, objective).at({});
   Progress progress;
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -100,8 +76,8 @@ void overfit_batch(const Rehearsal& rehearsal) {
   std::int64_t step = 0;
   while (step < plan.total_steps && !(loss <= kLearnt * first)) {  // nor is a loss that is no number
     stop_if_asked(self);
-    const StartedStep started = beginning.stepper.start(batch, ++step, settings.schedule.learning_rate);
-    loss = beginning.stepper.finish(started).losses[0].value;
+    const StartedStep started = model.stepper.start(batch, ++step, settings.schedule.learning_rate);
+    loss = model.stepper.finish(started).losses[0].value;
     if (!std::isfinite(first)) first = loss;
     if (!self.first() || settings.quiet) continue;
     io::say_event("step", json_line({.step = step, .figures = {{"loss", loss}}}));  // null if it is no number

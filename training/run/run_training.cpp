@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <utility>
 
 #include "distributed/exchange.h"
@@ -17,6 +16,7 @@
 #include "training/run/checkpoint.h"
 #include "training/run/devices.h"
 #include "training/run/rehearsal.h"
+#include "training/run/trained_model.h"
 #include "training/run/trainer.h"
 
 namespace bertrand::training {
@@ -146,26 +146,21 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
   const auto& [self, directory, conditions] = replica;
   const Settings& settings = run.settings;
   const std::unique_ptr<Objective> objective = run.make_objective(self);
-  const PartRates rates = rates_of(settings, *objective);
   const Plan plan = plan_together(run, *objective, self);
   if (settings.plan_only) return;
   if (self.first() && run.check_start && !settings.resume) run.check_start(objective->model());
   if (settings.dry_run) return dry_run({run, *objective, plan, replica});
   if (settings.overfit_batch) return overfit_batch({run, *objective, plan, replica});
   io::catch_stop_signals(io::OnStop::save);  // so far nothing was trained
-  nn::ParameterSet parameters(objective->model(), self.backend(),
-                              {.dtype = settings.precision,
-                               .seed = settings.seed,
-                               .initialize = self.first(),
-                               .rate = [&](const std::string& name) { return rates.of(name); }});
-  Trainer trainer({settings, plan, conditions, *objective, parameters, self, directory, run.program});
+  TrainedModel model(settings, plan.micro_batch_size, *objective, self, self.first());
+  Trainer trainer({settings, plan, conditions, model, self, directory, run.program});
   trainer.begin(run.initialize, run.moments);
   try {
     run_profiled(trainer, settings, replica);
     if (self.first()) result = {.evaluation = trainer.state().evaluation, .score = trainer.state().best.score};
     if (run.afterwards)
       trainer.with_standing(run.afterwards_name, [&] {
-        run.afterwards({*objective, parameters, replica.self, files_of(replica.directory)});
+        run.afterwards({*objective, model.parameters, replica.self, files_of(replica.directory)});
       });
   } catch (...) {
     report_on(run, replica);

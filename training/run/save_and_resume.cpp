@@ -6,6 +6,7 @@
 #include "distributed/exchange.h"
 #include "io/error.h"
 #include "io/say.h"
+#include "training/run/trained_model.h"
 
 namespace bertrand::training {
 
@@ -70,16 +71,12 @@ void SaveAndResume::begin_with_moments(const LoadMoments& load) {
 }
 
 void SaveAndResume::share(RunState& state, bool has_moments) {
-  const auto& [objective, parameters, optimizer] = parts_.training;
-  distributed::Collective& collective = parts_.self.collective();
   const std::string text = distributed::broadcast(parts_.self, io::json_text(state.to_json(parts_.conditions)));
-  collective.broadcast(parameters.masters(), 0);
-  parameters.round_masters();
   if (!parts_.self.first()) state = parse_run_state(io::parse_json(text, {"the first replica"}), "the first replica");
-  if (state.steps_done == 0 && !has_moments) return;  // all have the same moments, 0: for speed alone
-  for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
-    collective.broadcast(moments, 0);
-  optimizer.resume(state.steps_done, state.loss_scale);
+  const bool moments = state.steps_done > 0 || has_moments;
+  share_from_first(parts_.training, parts_.self, moments);
+  if (!moments) return;  // all have the same, 0: for speed alone
+  parts_.training.optimizer.resume(state.steps_done, state.loss_scale);
   saved_step_ = state.steps_done;
 }
 

@@ -21,19 +21,9 @@ namespace bertrand::training {
 Trainer::Trainer(const Job& job)
     : job_(job),
       settings_(job.settings),
-      optimizer_(job.parameters, settings_.optimizer),
-      stepper_({job.objective, job.parameters, optimizer_, job.self},
-               {.seed = settings_.seed,
-                .micro_batch_size = job.plan.micro_batch_size,
-                .recompute_activations = settings_.recompute_activations}),
-      order_(settings_, job.objective),
+      order_(settings_, job.model.objective),
       log_(settings_, job.plan, job.self),
-      saves_({settings_,
-              job.conditions,
-              {job.objective, job.parameters, optimizer_},
-              job.self,
-              log_,
-              files_of(job.directory),
+      saves_({settings_, job.conditions, job.model.training(), job.self, log_, files_of(job.directory),
               job.directory ? job.directory->names().evaluation : std::vector<std::string_view>()}) {}
 
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const LoadMoments& moments) {
@@ -49,7 +39,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
         job_.directory->refuse_results();
         log_.message(fmt::format("no checkpoint in {}: beginning with step 1", settings_.output.string()));
       }
-      if (initialize) initialize(job_.parameters);
+      if (initialize) initialize(job_.model.parameters);
       if (moments) saves_.begin_with_moments(moments);
     }
     if (settings_.resume) job_.directory->remove_leftovers();  // what is refused keeps them: one may be the only copy
@@ -62,7 +52,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
 }
 
 void Trainer::run() {
-  log_.open(state_, files_of(job_.directory), optimizer_.loss_scale().read().skipped_steps);
+  log_.open(state_, files_of(job_.directory), job_.model.optimizer.loss_scale().read().skipped_steps);
   with_standing(next_step(), [&] {
     try {
       make_steps();
@@ -112,10 +102,10 @@ void Trainer::stop() {
 void Trainer::start_step() {
   const StepExamples examples = order_.at(state_.next);
   state_.next = order_.after(state_.next);
-  if (state_.steps_done + 1 < job_.plan.total_steps) stepper_.read_ahead(order_.at(state_.next));
+  if (state_.steps_done + 1 < job_.plan.total_steps) job_.model.stepper.read_ahead(order_.at(state_.next));
   const bool looked_at = settings_.histograms > 0 && due(state_.steps_done + 1, settings_.histograms);
-  StartedStep next = stepper_.start(examples, state_.steps_done + 1,
-                                    optim::learning_rate(job_.plan.schedule, state_.steps_done), looked_at);
+  StartedStep next = job_.model.stepper.start(examples, state_.steps_done + 1,
+                                              optim::learning_rate(job_.plan.schedule, state_.steps_done), looked_at);
   ++state_.steps_done;
   finish_step();
   under_way_ = std::move(next);
@@ -138,13 +128,13 @@ void Trainer::finish_step() {
   const StartedStep step = *std::exchange(under_way_, std::nullopt);
   StepResult result;
   try {
-    result = stepper_.finish(step);
+    result = job_.model.stepper.finish(step);
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics) throw;
     refuse_numbers(error.what());
   }
-  log_.step(step, result, optimizer_.loss_scale().dynamic());
-  if (step.gradients) log_.histograms(step.number, job_.parameters, step.gradients);
+  log_.step(step, result, job_.model.optimizer.loss_scale().dynamic());
+  if (step.gradients) log_.histograms(step.number, job_.model.parameters, step.gradients);
 }
 
 /// An evaluation that is asked to stop stays due: the run saves, and --resume begins with it.
@@ -153,7 +143,7 @@ void Trainer::evaluate() {
   const NoGrad no_graph;
   Metrics metrics;
   try {
-    metrics = job_.objective.evaluate();
+    metrics = job_.model.objective.evaluate();
   } catch (const Error& error) {
     if (error.failure() == Failure::numerics)
       refuse_numbers(fmt::format("evaluation after step {}: {}", state_.steps_done, error.what()));
@@ -164,8 +154,8 @@ void Trainer::evaluate() {
   if (metrics.empty()) return;
   log_.evaluation(state_.steps_done, order_.epochs(state_.next), metrics);
   if (job_.self.first())
-    if (const auto samples = job_.objective.samples()) log_.samples(state_.steps_done, *samples);
-  const std::optional<double> score = job_.objective.score(metrics);
+    if (const auto samples = job_.model.objective.samples()) log_.samples(state_.steps_done, *samples);
+  const std::optional<double> score = job_.model.objective.score(metrics);
   // A score that is no number is not better than any, and the first that is one is better than it.
   const bool better = score && (state_.best.score ? *score > *state_.best.score : !std::isnan(*score));
   if (score && !better) ++state_.evaluations_since_best;
@@ -175,7 +165,7 @@ void Trainer::evaluate() {
   state_.best = {.score = score, .step = state_.steps_done};
   if (!job_.self.first()) return;
   saves_.publish(state_.best);
-  job_.objective.write_evaluation(files_of(job_.directory), settings_.output);
+  job_.model.objective.write_evaluation(files_of(job_.directory), settings_.output);
 }
 
 void Trainer::save() {
@@ -192,7 +182,7 @@ void Trainer::finish() {
     write_results(files_of(job_.directory), settings_.output,
                   {.metrics = state_.evaluation,
                    .global_step = best.score ? best.step : state_.steps_done,
-                   .words = job_.objective.figures_in_words()});
+                   .words = job_.model.objective.figures_in_words()});
   note_end(files_of(job_.directory), settings_.output);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   if (state_.steps_done < job_.plan.total_steps)
@@ -207,8 +197,8 @@ void Trainer::finish() {
 
 /// A few steps find the loss scale. More of them say that f16 is too narrow for the model or its targets.
 void Trainer::warn_of_skipped_steps() const {
-  if (!optimizer_.loss_scale().dynamic()) return;
-  const std::int64_t skipped = optimizer_.loss_scale().read().skipped_steps;
+  if (!job_.model.optimizer.loss_scale().dynamic()) return;
+  const std::int64_t skipped = job_.model.optimizer.loss_scale().read().skipped_steps;
   constexpr std::int64_t kFew = 5;
   if (skipped == 0 || 10 * skipped < state_.steps_done || (skipped < kFew && skipped < state_.steps_done)) return;
   io::warn(
@@ -238,7 +228,7 @@ void Trainer::set_standing(const std::string& where) {
 void Trainer::refuse_memory(const std::string& what) {
   const Backend& backend = job_.self.backend();
   const std::size_t all = backend.memory().in_use + backend.available_memory();
-  const auto fitting = fitting_micro_batch(settings_, job_.plan, job_.objective, job_.self, plannable(all));
+  const auto fitting = fitting_micro_batch(settings_, job_.plan, job_.model.objective, job_.self, plannable(all));
   fail(Failure::memory, "{}: {}; {}", next_step(), what, fitting_hint(settings_, fitting));
 }
 

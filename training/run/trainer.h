@@ -10,7 +10,7 @@
 #include "training/run/run_log.h"
 #include "training/run/run_state.h"
 #include "training/run/save_and_resume.h"
-#include "training/step/step.h"
+#include "training/run/trained_model.h"
 
 namespace bertrand::training {
 
@@ -21,8 +21,7 @@ class Trainer {
     const Settings& settings;
     const Plan& plan;
     const Conditions& conditions;  ///< as agreed on
-    Objective& objective;
-    nn::ParameterSet& parameters;
+    TrainedModel& model;
     const distributed::Replica& self;
     RunDirectory* directory = nullptr;  ///< of settings.output, claimed; for the first replica only
     const std::string& program;         ///< pretrain or finetune
@@ -72,8 +71,6 @@ class Trainer {
 
   const Job job_;
   const Settings& settings_;
-  optim::Optimizer optimizer_;
-  Stepper stepper_;
   DataOrder order_;
   RunLog log_;
   SaveAndResume saves_;

@@ -34,7 +34,7 @@ struct LossPart {
 
 /// What a model says of a few fixed held-out examples.
 struct Samples {
-  std::string json;      ///< a list, for samples.jsonl; "" if a file of the run has them
+  std::string json;      ///< a list; empty: nothing goes into samples.jsonl
   std::string markdown;  ///< the same for people
 };
 
@@ -52,6 +52,8 @@ class Objective {
  public:
   virtual ~Objective() = default;
 
+  // What a step needs.
+
   /// Without memory until a ParameterSet gives it some.
   virtual nn::Module& model() = 0;
   /// The parts of the model that --freeze and --layer-decay know; none if they know nothing of it.
@@ -68,6 +70,8 @@ class Objective {
   /// micro-batch. Dropout draws from `key`.
   virtual std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) = 0;
 
+  // Evaluation.
+
   /// Figures on held-out data, names beginning with eval_; empty if there is none. The same on every replica, each
   /// of which computes its share. Called under NoGrad. Throws Error(Failure::interrupted) on all replicas if one was
   /// asked to stop; then it has no effect.
@@ -82,6 +86,8 @@ class Objective {
   /// Writes files about the last evaluation beside the model that did best in it. Called on the first replica.
   virtual void write_evaluation(io::Files&, const std::filesystem::path& /*directory*/) const {}
 
+  // Saving.
+
   /// Writes the model into a directory that exists, each file durable: model.safetensors, and what else opens it again.
   /// Returns the CRC-32C of each tensor.
   virtual std::map<std::string, std::uint32_t> save(io::Files& files, const std::filesystem::path& directory,
@@ -91,10 +97,12 @@ class Objective {
   /// Bytes that save() writes beside the weights, about.
   virtual std::size_t bytes_beside_weights() const { return 0; }
 
-  /// For the plan: the same model on another replica, which must outlive it, with made-up examples 0, 1, … of which
-  /// there are `count`, or fewer if no epoch has so many. Together they take at least the memory of any `count`
-  /// examples of the run, in a micro-batch of any epoch. Its evaluate() takes at least the memory of evaluating,
-  /// `count` examples at a time, and its figures mean nothing. This must outlive it.
+  // For the plan only.
+
+  /// The same model on another replica, with made-up examples 0, 1, … of which there are `count`, or fewer if no epoch
+  /// has so many. Together they take at least the memory of any `count` examples of the run, in a micro-batch of any
+  /// epoch. Its evaluate() takes at least the memory of evaluating, `count` examples at a time, and its figures mean
+  /// nothing. This and that replica must outlive it.
   virtual std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const = 0;
   /// Bytes of the examples themselves, held in memory for the whole run.
   virtual std::size_t data_bytes() const = 0;

@@ -9,6 +9,7 @@
 #include "io/error.h"
 #include "io/file_names.h"
 #include "io/units.h"
+#include "training/step/step.h"
 
 namespace bertrand::training {
 
@@ -89,7 +90,7 @@ void complete(Settings& s) {
   if (s.micro_batch_size && *s.micro_batch_size > s.batch_size && is_given("--micro-batch-size", s.command))
     distributed::warn(fmt::format("--micro-batch-size: a step has {} examples, so {} are never computed at once",
                                   s.batch_size, *s.micro_batch_size));
-  s.micro_batch_size = std::min(s.micro_batch_size.value_or(32), s.batch_size);
+  s.micro_batch_size = std::min(s.micro_batch_size.value_or(kUsualMicroBatch), s.batch_size);
   s.optimizer.epsilon = s.adam_epsilon.value_or(s.optimizer.method == optim::Method::adamw ? 1e-8 : 1e-6);
 }
 

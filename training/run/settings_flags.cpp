@@ -1,6 +1,7 @@
 // The flags that every training program has, each with its role, range and default.
 #include "tensor/backends.h"
 #include "training/run/settings.h"
+#include "training/step/step.h"
 
 namespace bertrand::training {
 namespace {
@@ -83,7 +84,7 @@ void add_length_flags(FlagTable& table, Settings& s) {
                {1, 1 << 24});
   table.number({"--micro-batch-size",
                 "examples whose gradient is computed at once; with --batch-size it decides result and memory", decisive,
-                "the batch size, at most 32"},
+                fmt::format("the batch size, at most {}", kUsualMicroBatch)},
                s.micro_batch_size, {1, 1 << 24}, "0");
   table.number({"--recompute-activations",
                 "keep only the input of every N-th layer, and compute the layer again in backward: the same bits in "

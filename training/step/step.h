@@ -27,20 +27,23 @@ struct StartedStep {
   std::int64_t number = 0;  ///< from 1
   std::int64_t tokens = 0;
   double learning_rate = 0;
-  std::uint64_t key = 0;                          ///< of its dropout
-  std::chrono::steady_clock::time_point begin;    ///< when the host began to ask for it
-  std::function<void(void*host)> losses, report;  ///< wait for what is on its way from the device
-  Tensor gradients;                               ///< flat, the sum of all micro-batches, if it was to be kept
+  std::uint64_t key = 0;                        ///< of its dropout
+  std::chrono::steady_clock::time_point begin;  ///< when the host began to ask for it
+  std::function<void(void*)> losses, report;    ///< wait for what is on its way from the device
+  Tensor gradients;                             ///< flat, the sum of all micro-batches, if it was to be kept
 };
+
+/// Examples whose gradient is computed at once, if nobody says how many.
+inline constexpr std::int64_t kUsualMicroBatch = 32;
 
 class Stepper {
  public:
   struct Options {
     std::uint64_t seed = 42;
-    std::int64_t micro_batch_size = 32;
+    std::int64_t micro_batch_size = kUsualMicroBatch;
     int recompute_activations = 0;  ///< of every so many parts of the model (autograd/recompute.h); 0: none
   };
-  /// What this replica trains.
+  /// What this replica trains. All of it must outlive the Stepper.
   struct Parts {
     Objective& objective;
     nn::ParameterSet& parameters;

@@ -9,8 +9,9 @@ namespace bertrand::distributed {
 
 class Replica {
  public:
-  /// The only replica of a run.
+  /// The only replica of a run. `backend` must outlive it.
   explicit Replica(Backend& backend) : Replica(backend, std::make_unique<SoloCollective>(backend)) {}
+  /// `backend` must outlive it.
   Replica(Backend& backend, std::unique_ptr<Collective> collective)
       : backend_(backend), collective_(std::move(collective)) {}
 

@@ -33,7 +33,8 @@ struct Options {
 };
 
 /// Owns the moments m and v: flat tensors of the places of the parameters that are trained, of the masters' type. A
-/// parameter moves by its share of the learning rate (ParameterSet::Segment::rate); a frozen one has no moments.
+/// parameter moves by its share of the learning rate (ParameterSet::Segment::rate); a frozen one has no moments. The
+/// parameters must outlive it.
 class Optimizer {
  public:
   Optimizer(nn::ParameterSet& parameters, const Options& options);

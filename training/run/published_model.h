@@ -10,7 +10,7 @@
 
 namespace bertrand::training {
 
-/// The best model, as the first replica publishes it.
+/// The best model, as the first replica publishes it. It keeps references to all that it is made of.
 class PublishedModel {
  public:
   PublishedModel(const std::filesystem::path& output, const Objective& objective, nn::ParameterSet& parameters,

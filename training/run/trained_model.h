@@ -14,7 +14,7 @@ PartRates rates_of(const Settings& settings, Objective& objective);
 /// Stays where it is made, because its members refer to each other.
 struct TrainedModel {
   /// `objective` and `self` must outlive it. `initialize`: the parameters are drawn from the seed; else they are
-  /// whatever is in their memory, until another replica gives its own or because nothing is computed.
+  /// 0, as before share_from_first() or where nothing is computed.
   TrainedModel(const Settings& settings, std::int64_t micro_batch_size, Objective& objective,
                const distributed::Replica& self, bool initialize);
   TrainedModel(const TrainedModel&) = delete;

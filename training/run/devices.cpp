@@ -16,13 +16,14 @@ namespace {
 /// The GPU that cuda, cuda:N, or the same after "emulated-", names; nothing if the name is none of them.
 std::optional<CudaOptions> cuda_options(std::string_view name) {
   CudaOptions options;
-  if (name.starts_with("emulated-")) {
+  constexpr std::string_view kEmulated = "emulated-", kNumbered = "cuda:";
+  if (name.starts_with(kEmulated)) {
     options.emulated = true;
-    name.remove_prefix(9);
+    name.remove_prefix(kEmulated.size());
   }
   if (name == "cuda") return options;
-  if (!name.starts_with("cuda:")) return {};
-  const auto index = io::number_in<int>(name.substr(5));
+  if (!name.starts_with(kNumbered)) return {};
+  const auto index = io::number_in<int>(name.substr(kNumbered.size()));
   if (!index || *index < 0) return {};
   options.index = *index;
   return options;

@@ -1,9 +1,10 @@
 // What a recipe sets, and what a command changes of it.
 #include "training/run/recipe.h"
 
-#include <algorithm>
+#include <fmt/ranges.h>
 
 #include "io/error.h"
+#include "io/nearest_name.h"
 
 namespace bertrand::training {
 namespace {

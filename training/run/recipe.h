@@ -11,8 +11,8 @@ struct Recipe {
   std::string name;
   std::string source;   ///< who published it, and what of it the flags cannot say
   FlagValues settings;  ///< each value as its flag prints it
-  /// What it was published with and does not set: a flag that needs another one, which is the user's to give, and
-  /// flags that have the published value by default. An empty value is none.
+  /// Further values that were published. plan_text() compares them with those of the run, but nothing sets them: they
+  /// are the defaults, or as --keep-moments belong to a flag beside which the user must give another. Empty: none.
   FlagValues with = {};
 };
 

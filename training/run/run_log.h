@@ -19,9 +19,8 @@ class RunLog {
   RunLog(const Settings& settings, const Plan& plan, const distributed::Replica& self)
       : settings_(settings), plan_(plan), self_(self) {}
 
-  /// Opens the files, which keep their lines up to the last step of `state`, where the run begins. Throws
-  /// Error(Failure::io).
-  /// `skipped_steps`: of the steps before.
+  /// Opens the files, which keep their lines up to the last step of `state`, where the run begins. `skipped_steps`: how
+  /// many were skipped until then. Throws Error(Failure::io).
   void open(const RunState& state, io::Files& files, std::int64_t skipped_steps);
   /// A finished step. `losses_are_scaled`: the line carries the loss scale.
   void step(const StartedStep& step, const StepResult& result, bool losses_are_scaled);

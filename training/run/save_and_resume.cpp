@@ -24,25 +24,34 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
     fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", output, skipped.size());
   if (!found) return ended_state(total_steps);
   auto [state, changes] = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
-  if (const std::string fault = published_.fault(state.best); !fault.empty()) {
-    if (published_.is_in_checkpoint(state.best)) {
-      // What was written about an evaluation may be that of a later model, which the run no longer knows of.
-      if (state.steps_done < total_steps || state.evaluation_due)
-        for (const std::string_view name : parts_.evaluation) parts_.files.remove_all(parts_.settings.output / name);
-      // Now, because that checkpoint may be removed before the run ends.
-      published_.mend(state.best, "");
-      const BestModel mended = state.best;  // its file may have another checksum than the one that was lost
-      state = restore_checkpoint(found->directory, parts_.training, parts_.conditions).state;
-      state.best = mended;
-    } else if (state.steps_done < total_steps) {
-      // A later model may have been published before the run was killed. On another device this run may not get there.
-      io::warn("{}; the next evaluation decides anew", fault);
-      state.best = {};
-      state.evaluations_since_best = 0;
-    }
-  }
+  settle_best_model(state, found->directory, total_steps);
   say_resumed(found->directory, changes);
   return state;
+}
+
+/// If the best model in the run's directory is not the one that the state of `checkpoint` knows: puts that one there
+/// again, or else lets the next evaluation decide anew.
+void SaveAndResume::settle_best_model(RunState& state, const std::filesystem::path& checkpoint,
+                                      std::int64_t total_steps) {
+  const std::string fault = published_.fault(state.best);
+  if (fault.empty()) return;
+  const bool ended = state.steps_done >= total_steps;
+  if (!published_.is_in_checkpoint(state.best)) {
+    if (ended) return;  // nothing is evaluated any more: publish_result() refuses
+    // A later model may have been published before the run was killed. On another device this run may not get there.
+    io::warn("{}; the next evaluation decides anew", fault);
+    state.best = {};
+    state.evaluations_since_best = 0;
+    return;
+  }
+  // What was written about an evaluation may be that of a later model, which the run no longer knows of.
+  if (!ended || state.evaluation_due)
+    for (const std::string_view name : parts_.evaluation) parts_.files.remove_all(parts_.settings.output / name);
+  // Now, because that checkpoint may be removed before the run ends.
+  published_.mend(state.best, "");
+  const BestModel mended = state.best;  // its file may have another checksum than the one that was lost
+  state = restore_checkpoint(checkpoint, parts_.training, parts_.conditions).state;
+  state.best = mended;
 }
 
 std::optional<RunState> SaveAndResume::ended_state(std::int64_t total_steps) {

@@ -58,6 +58,7 @@ class SaveAndResume {
   std::string last_checkpoint() const;
 
  private:
+  void settle_best_model(RunState& state, const std::filesystem::path& checkpoint, std::int64_t total_steps);
   std::optional<RunState> ended_state(std::int64_t total_steps);
   void say_resumed(const std::filesystem::path& from, const std::vector<std::string>& changes);
   void take_stock(RunState& state) const;

@@ -77,7 +77,8 @@ void Trainer::make_steps() {
     if (save_now && state_.steps_done > saves_.saved_step()) save();
     if (now.stop) stop();
     if (over()) break;
-    start_step();
+    make_step();
+    state_.evaluation_due = evaluation_follows();
   }
 }
 
@@ -99,7 +100,7 @@ void Trainer::stop() {
 
 /// Starts a step, then finishes the one before: so a device has the next step when it is done with one. A CPU has
 /// computed a step when start() returns, so its step is finished at once.
-void Trainer::start_step() {
+void Trainer::make_step() {
   const StepExamples examples = order_.at(state_.next);
   state_.next = order_.after(state_.next);
   if (state_.steps_done + 1 < job_.plan.total_steps) job_.model.stepper.read_ahead(order_.at(state_.next));
@@ -110,9 +111,13 @@ void Trainer::start_step() {
   finish_step();
   under_way_ = std::move(next);
   if (looked_at || job_.self.backend().device().kind == Device::Kind::cpu) finish_step();
+}
+
+/// Whether the step that was made last is one to evaluate after.
+bool Trainer::evaluation_follows() const {
+  if (settings_.eval_every) return due(state_.steps_done, *settings_.eval_every);
   const bool epoch_ended = state_.next.step == 0;
-  state_.evaluation_due = settings_.eval_every ? due(state_.steps_done, *settings_.eval_every)
-                                               : epoch_ended || state_.steps_done == job_.plan.total_steps;
+  return epoch_ended || state_.steps_done == job_.plan.total_steps;
 }
 
 /// What is to be done about numbers that are not finite while a model is trained, in place of another hint.

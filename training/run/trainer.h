@@ -46,8 +46,9 @@ class Trainer {
 
  private:
   void make_steps();
-  void start_step();
+  void make_step();
   void finish_step();
+  bool evaluation_follows() const;
   void evaluate();
   void save();
   void stop();

@@ -114,6 +114,19 @@ Metrics LossSums::means() const {
   return means;
 }
 
+bool RunState::note_evaluation(const Metrics& metrics, std::optional<double> score) {
+  // A score that is no number is not better than any, and the first that is one is better than it.
+  const bool better = score && (best.score ? *score > *best.score : !std::isnan(*score));
+  if (better || !best.score) evaluation = metrics;
+  if (better) {
+    best = {.score = score, .step = steps_done};
+    evaluations_since_best = 0;
+  } else if (score) {
+    ++evaluations_since_best;
+  }
+  return better;
+}
+
 io::Json RunState::to_json(const Conditions& conditions) const {
   io::Json json{{"format_version", kStateVersion},
                 {"step", steps_done},

@@ -65,6 +65,8 @@ struct RunState {
   std::int64_t evaluations_since_best = 0;
   LossSums unlogged;  ///< of the steps since the last line of metrics
 
+  /// Takes in an evaluation after steps_done, and its score if there is one. Returns whether the model is now the best.
+  bool note_evaluation(const Metrics& metrics, std::optional<double> score);
   /// Whether --patience, if there is any, has run out.
   bool gave_up(std::int64_t patience) const { return patience > 0 && evaluations_since_best >= patience; }
   /// Whether there is no step left to make.

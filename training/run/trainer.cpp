@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "distributed/exchange.h"
@@ -160,15 +159,8 @@ void Trainer::evaluate() {
   log_.evaluation(state_.steps_done, order_.epochs(state_.next), metrics);
   if (job_.self.first())
     if (const auto samples = job_.model.objective.samples()) log_.samples(state_.steps_done, *samples);
-  const std::optional<double> score = job_.model.objective.score(metrics);
-  // A score that is no number is not better than any, and the first that is one is better than it.
-  const bool better = score && (state_.best.score ? *score > *state_.best.score : !std::isnan(*score));
-  if (score && !better) ++state_.evaluations_since_best;
-  if (better || !state_.best.score) state_.evaluation = metrics;
-  if (!better) return;
-  state_.evaluations_since_best = 0;
-  state_.best = {.score = score, .step = state_.steps_done};
-  if (!job_.self.first()) return;
+  const bool is_best = state_.note_evaluation(metrics, job_.model.objective.score(metrics));
+  if (!is_best || !job_.self.first()) return;
   saves_.publish(state_.best);
   job_.model.objective.write_evaluation(files_of(job_.directory), settings_.output);
 }

@@ -74,6 +74,28 @@ TEST_CASE("the best score is the first of the highest ones, and one that is not 
   CHECK(best_step({0.5, 0.4, 0.6, 0.5, 0.7}) == 5);  // never two in a row without a better one
 }
 
+TEST_CASE("the state of a run keeps its best evaluation and counts those since") {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  RunState state;
+  const auto note = [&](std::optional<double> score) {
+    ++state.steps_done;
+    return state.note_evaluation({{"eval_step", static_cast<double>(state.steps_done)}}, score);
+  };
+  CHECK_FALSE(note({}));  // nothing is scored: the last evaluation counts
+  CHECK(state.evaluation.front().value == 1);
+  CHECK_FALSE(note(none));
+  CHECK(state.evaluations_since_best == 1);
+  CHECK(note(0.5));
+  CHECK_FALSE(note(0.5));
+  CHECK_FALSE(note(none));
+  CHECK(state.best.step == 3);
+  CHECK(state.evaluation.front().value == 3);
+  CHECK(state.gave_up(2));
+  CHECK(note(0.6));
+  CHECK(state.best.step == 6);
+  CHECK_FALSE(state.gave_up(1));
+}
+
 TEST_CASE("the rows of a better evaluation are written by one replica alone") {
   const PointsRun run;
   Settings settings = three_steps(run);

@@ -20,7 +20,7 @@ std::string table_bytes(const std::vector<TableEntry>& entries, std::size_t bloc
 /// its block, keys that are not sorted or longer than 4 KiB, and a block or entries that take more than 16 MiB.
 std::vector<TableEntry> parse_table(std::string_view bytes, const std::string& file);
 
-/// A key for a message: what is not printable ASCII as \\xNN, and no more than its first 80 bytes.
+/// A key for a message: what is not printable ASCII as \xNN, and no more than its first 80 bytes.
 std::string printable(std::string_view key);
 
 }  // namespace bertrand::io

@@ -1,4 +1,4 @@
-// prepare dump: records as JSON lines.
+// prepare dump: a feature a line, `name:v v v`.
 #include "apps/prepare/dump.h"
 
 #include <cerrno>

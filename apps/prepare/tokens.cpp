@@ -1,4 +1,4 @@
-// prepare tokens: text to ids or pieces, line by line.
+// prepare tokens: text to ids, line by line.
 #include "apps/prepare/tokens.h"
 
 #include <array>

@@ -79,15 +79,14 @@ class WordLines {
 /// `columns` says: the key of the words is "tokens", that of the labels "tags", "ner_tags", "pos_tags" or "labels", of
 /// which the first object has one, or that of `columns` too. In other layouts columns are cut at TAB if the first
 /// word's line has one, else at runs of spaces; spaces around a cell do not belong to it. In the layout of words a line
-/// that begins with
-/// "-DOCSTART-" ends a sentence as a blank line does, and comments are as WordLines has them. If the words are not in
-/// the first column, lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are passed over. A
-/// byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and
-/// evaluation; a file to predict may have labels or not, and numbers for labels are none. Throws Failure::usage if word
-/// and label are one column. Throws Failure::input with file and line for a line of another LineForm than the first, an
-/// empty word, an empty label or one with a space in it, and, in the layouts of a sentence a line, for a blank line or
-/// another number of labels than of words; also for a file without words. With `bad` such lines are kept there and
-/// passed over; some words must be left.
+/// that begins with "-DOCSTART-" ends a sentence as a blank line does, and comments are as WordLines has them. If the
+/// words are not in the first column, lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are
+/// passed over. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for
+/// training and evaluation; a file to predict may have labels or not, and numbers for labels are none. Throws
+/// Failure::usage if word and label are one column. Throws Failure::input with file and line for a line of another
+/// LineForm than the first, an empty word, an empty label or one with a space in it, and, in the layouts of a sentence
+/// a line, for a blank line or another number of labels than of words; also for a file without words. With `bad` such
+/// lines are kept there and passed over; some words must be left.
 TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
                           std::vector<std::string>* bad = nullptr);
 

@@ -13,7 +13,7 @@ namespace {
 char lower(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 char upper(char c) { return 'a' <= c && c <= 'z' ? static_cast<char>(c - ('a' - 'A')) : c; }
 
-/// What \\w of a regular expression means in Unicode (UTS 18, annex C).
+/// What \w of a regular expression means in Unicode (UTS 18, annex C).
 bool is_of_word(utf8proc_int32_t c) {
   switch (utf8proc_category(c)) {
     case UTF8PROC_CATEGORY_LU:

@@ -110,7 +110,7 @@ JsonReader::JsonReader(const Json& json, JsonSource source, std::string place)
 }
 
 const Json* JsonReader::find(std::string_view key) {
-  asked_for_.emplace_back(key);
+  pass_over(key);
   const auto it = json_.find(key);
   return it == json_.end() ? nullptr : &*it;
 }

@@ -73,6 +73,8 @@ class JsonReader {
 
   /// The value of `key`, of any kind; nullptr if there is none.
   const Json* find(std::string_view key);
+  /// A key that is known and whose value does not matter.
+  void pass_over(std::string_view key) { asked_for_.emplace_back(key); }
   /// Throws Error if `key` is there and neither null nor `expected`.
   void expect(std::string_view key, const Json& expected);
   /// Throws "<source>: <key>: expected <expected>, got <value>".
@@ -80,7 +82,8 @@ class JsonReader {
 
   const Json& json() const { return json_; }
   const std::string& source() const { return source_.name; }
-  const std::vector<std::string>& asked_for() const { return asked_for_; }  ///< every key so far
+  /// Every key so far. All others are unknown to who reads, which decides what becomes of them.
+  const std::vector<std::string>& asked_for() const { return asked_for_; }
 
  private:
   const Json& json_;

@@ -44,7 +44,7 @@ std::optional<std::size_t> number_below(std::size_t count, const std::string& ke
 /// id2label maps "0", "1", … to different names; every number must be there.
 std::vector<std::string> read_labels(io::JsonReader& reader) {
   const Json* map = reader.find("id2label");
-  reader.find("label2id");
+  reader.pass_over("label2id");  // made of id2label when it is written
   if (!map || map->is_null()) return {};
   if (!map->is_object()) reader.refuse("id2label", "an object", map);
   std::vector<const Json*> names(map->size());
@@ -160,7 +160,7 @@ Config parse_config(std::string_view text, const std::string& file, UnknownKeys 
   Config c;
   io::JsonReader reader(json, {file});
   check_kind(json, file);
-  reader.find("model_type");  // written as "bert", whatever stands here
+  reader.pass_over("model_type");  // written as "bert", whatever stands here
   read_sizes(reader, c);
   read_rates(reader, c);
   c.hidden_act = activation_of(file, reader.text("hidden_act", name_of_activation(c.hidden_act)));

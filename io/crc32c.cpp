@@ -100,9 +100,4 @@ std::uint32_t crc32c_joined(std::uint32_t first, std::uint32_t second, std::uint
 
 std::uint32_t masked(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + kMaskDelta; }
 
-std::uint32_t unmasked(std::uint32_t masked_crc) {
-  const std::uint32_t rotated = masked_crc - kMaskDelta;
-  return (rotated >> 17) | (rotated << 15);
-}
-
 }  // namespace bertrand::io

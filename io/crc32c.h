@@ -20,7 +20,5 @@ std::uint32_t crc32c_by_table(std::string_view bytes, std::uint32_t seed = 0);
 /// The form stored in files: rotated and offset, so that a crc over data that holds crcs stays a good one (LevelDB's
 /// rule).
 std::uint32_t masked(std::uint32_t crc);
-/// The inverse of masked.
-std::uint32_t unmasked(std::uint32_t masked_crc);
 
 }  // namespace bertrand::io

@@ -75,9 +75,4 @@ std::uint64_t PythonRandom::below(std::uint64_t n) {
   return drawn;
 }
 
-std::int64_t PythonRandom::randint(std::int64_t first, std::int64_t last) {
-  check(first <= last, "randint: expected first <= last, got {} and {}", first, last);
-  return first + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(last - first) + 1));
-}
-
 }  // namespace bertrand::data

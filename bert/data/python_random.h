@@ -22,8 +22,6 @@ class PythonRandom {
   std::uint64_t bits(int bits);
   /// _randbelow(n): uniform in [0, n), n > 0.
   std::uint64_t below(std::uint64_t n);
-  /// randint(first, last): uniform, both included. Throws Error(Failure::bug) if last < first.
-  std::int64_t randint(std::int64_t first, std::int64_t last);
 
   /// shuffle(items).
   template <class T>

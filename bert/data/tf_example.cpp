@@ -78,18 +78,6 @@ Features parse_example(std::string_view message, std::string_view place) {
   return features;
 }
 
-std::string serialize_example(const Features& features) {
-  ExampleBuilder builder;
-  for (const auto& [name, feature] : features) {
-    if (const auto* bytes = std::get_if<std::vector<std::string>>(&feature)) builder.add(name, std::span(*bytes));
-    if (const auto* floats = std::get_if<std::vector<float>>(&feature)) builder.add(name, std::span(*floats));
-    if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&feature)) builder.add(name, std::span(*ints));
-  }
-  std::string message;
-  builder.append_to(message);
-  return message;
-}
-
 // list_ holds the packed values: wraps them as Int64List or FloatList.value, in Feature, in a map entry.
 void ExampleBuilder::add_list(std::string_view name, int kind) {
   const bool is_packed = kind != kBytesList;  // strings cannot be packed: list_ is the BytesList itself

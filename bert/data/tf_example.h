@@ -19,9 +19,6 @@ using Features = std::map<std::string, Feature, std::less<>>;
 /// the last one counts). Throws Error(Failure::input) that begins with `place`, which says where the bytes are from.
 Features parse_example(std::string_view message, std::string_view place);
 
-/// Encodes an Example: features in the order of their names, lists packed.
-std::string serialize_example(const Features& features);
-
 /// Builds an Example feature by feature from plain arrays, for records by the million. The order is the caller's.
 class ExampleBuilder {
  public:

@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "apps/pretrain/pretrain_setting.h"
-#include "bert/data/tf_example.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
 #include "io/tfrecord.h"
+#include "support/tf_example.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -31,7 +31,7 @@ data::Features record() {
 
 void write_records(const std::filesystem::path& file, const std::vector<data::Features>& records) {
   std::string framed;
-  for (const auto& features : records) io::append_record(framed, data::serialize_example(features));
+  for (const auto& features : records) io::append_record(framed, support::serialize_example(features));
   support::write_text(file, framed);
 }
 

@@ -1,10 +1,10 @@
 // The memory of a whole run, as the kernel counts it, against the figure that its plan prints.
 #include <sys/resource.h>
 
-#include "bert/data/tf_example.h"
 #include "io/tfrecord.h"
 #include "pretrain_setting.h"
 #include "support/gzip.h"
+#include "support/tf_example.h"
 
 using namespace bertrand;
 using support::PretrainSetting;
@@ -40,14 +40,14 @@ double predicted_in(const std::string& out) {
 /// A TFRecord of seven tokens, with so many bytes that no one reads.
 std::string framed_record(std::size_t spare = 0) {
   std::string record;
-  io::append_record(record, data::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5, 4, 3, 7, 9, 3}},
-                                                     {"input_mask", std::vector<std::int64_t>(7, 1)},
-                                                     {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 0, 1, 1, 1}},
-                                                     {"masked_lm_positions", std::vector<std::int64_t>{2}},
-                                                     {"masked_lm_ids", std::vector<std::int64_t>{8}},
-                                                     {"masked_lm_weights", std::vector<float>{1}},
-                                                     {"next_sentence_labels", std::vector<std::int64_t>{1}},
-                                                     {"spare", std::vector<std::string>{std::string(spare, ' ')}}}));
+  io::append_record(record, support::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5, 4, 3, 7, 9, 3}},
+                                                        {"input_mask", std::vector<std::int64_t>(7, 1)},
+                                                        {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 0, 1, 1, 1}},
+                                                        {"masked_lm_positions", std::vector<std::int64_t>{2}},
+                                                        {"masked_lm_ids", std::vector<std::int64_t>{8}},
+                                                        {"masked_lm_weights", std::vector<float>{1}},
+                                                        {"next_sentence_labels", std::vector<std::int64_t>{1}},
+                                                        {"spare", std::vector<std::string>{std::string(spare, ' ')}}}));
   return record;
 }
 

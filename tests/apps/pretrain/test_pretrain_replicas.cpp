@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "apps/pretrain/pretrain_setting.h"
-#include "bert/data/tf_example.h"
 #include "io/tfrecord.h"
+#include "support/tf_example.h"
 
 using namespace bertrand;
 using support::Flags;
@@ -195,13 +195,13 @@ TEST_CASE(
   std::string records, all;
   for (std::int64_t word = 0; word < 16; ++word)
     io::append_record(records,
-                      data::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5 + word, 4, 3}},
-                                               {"input_mask", std::vector<std::int64_t>(4, 1)},
-                                               {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 1}},
-                                               {"masked_lm_positions", std::vector<std::int64_t>{2}},
-                                               {"masked_lm_ids", std::vector<std::int64_t>{20 + word}},
-                                               {"masked_lm_weights", std::vector<float>{1}},
-                                               {"next_sentence_labels", std::vector<std::int64_t>{word % 2}}}));
+                      support::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5 + word, 4, 3}},
+                                                  {"input_mask", std::vector<std::int64_t>(4, 1)},
+                                                  {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 1}},
+                                                  {"masked_lm_positions", std::vector<std::int64_t>{2}},
+                                                  {"masked_lm_ids", std::vector<std::int64_t>{20 + word}},
+                                                  {"masked_lm_weights", std::vector<float>{1}},
+                                                  {"next_sentence_labels", std::vector<std::int64_t>{word % 2}}}));
   for (int i = 0; i < 65536 / 16; ++i) all += records;
   support::write_text(setting.directory / "many.tfrecord", all);
   for (const std::string replicas : {"1", "2"}) {

@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 #include <fmt/ranges.h>
 
-#include "bert/data/tf_example.h"
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "support/gzip.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "support/tf_example.h"
 
 using namespace bertrand::data;
 using bertrand::Error;
@@ -25,13 +25,13 @@ std::string record(std::int64_t number) {
   const auto tokens = static_cast<std::size_t>(3 + number % 5);
   std::vector<std::int64_t> ids(8, 0), mask(8, 0), types(8, 0);
   for (std::size_t i = 0; i < tokens; ++i) ids[i] = number + static_cast<std::int64_t>(i), mask[i] = 1;
-  return serialize_example({{"input_ids", ids},
-                            {"input_mask", mask},
-                            {"segment_ids", types},
-                            {"masked_lm_positions", std::vector<std::int64_t>{2, 0}},
-                            {"masked_lm_ids", std::vector<std::int64_t>{number, 0}},
-                            {"masked_lm_weights", std::vector<float>{1, 0}},
-                            {"next_sentence_labels", std::vector<std::int64_t>{number % 2}}});
+  return support::serialize_example({{"input_ids", ids},
+                                     {"input_mask", mask},
+                                     {"segment_ids", types},
+                                     {"masked_lm_positions", std::vector<std::int64_t>{2, 0}},
+                                     {"masked_lm_ids", std::vector<std::int64_t>{number, 0}},
+                                     {"masked_lm_weights", std::vector<float>{1, 0}},
+                                     {"next_sentence_labels", std::vector<std::int64_t>{number % 2}}});
 }
 
 /// Three files of records 0 … 119; the second is compressed.
@@ -150,8 +150,9 @@ TEST_CASE("a record is refused for each feature that does not fit the others or 
   const auto refusal = [&](const std::string& name, const Feature& feature) {
     Features features = good;
     features[name] = feature;
-    return support::refusal(bertrand::Failure::input,
-                            [&] { parse_pretraining_record(serialize_example(features), "f@7", {.vocab_size = 10}); });
+    return support::refusal(bertrand::Failure::input, [&] {
+      parse_pretraining_record(support::serialize_example(features), "f@7", {.vocab_size = 10});
+    });
   };
   CHECK(refusal("input_mask", Ints{1, 1, 1, 0}) == "");
   for (const auto& [name, feature] :
@@ -381,13 +382,13 @@ TEST_CASE("the most tokens and the most masked ones are those of any records, ea
     std::fill_n(mask.begin(), 7 - masked, 1);
     for (std::size_t i = 0; i < static_cast<std::size_t>(masked); ++i)
       positions[i] = static_cast<std::int64_t>(i) + 1, weights[i] = 1;
-    bertrand::io::append_record(framed, serialize_example({{"input_ids", Ints(6, 5)},
-                                                           {"input_mask", mask},
-                                                           {"segment_ids", Ints(6, 0)},
-                                                           {"masked_lm_positions", positions},
-                                                           {"masked_lm_ids", Ints(3, 5)},
-                                                           {"masked_lm_weights", weights},
-                                                           {"next_sentence_labels", Ints{1}}}));
+    bertrand::io::append_record(framed, support::serialize_example({{"input_ids", Ints(6, 5)},
+                                                                    {"input_mask", mask},
+                                                                    {"segment_ids", Ints(6, 0)},
+                                                                    {"masked_lm_positions", positions},
+                                                                    {"masked_lm_ids", Ints(3, 5)},
+                                                                    {"masked_lm_weights", weights},
+                                                                    {"next_sentence_labels", Ints{1}}}));
   }
   write_text(directory / "r", framed);
   const std::vector<ExampleSize> sizes = PretrainingRecords({directory / "r"}, {.vocab_size = 10}).largest(3);

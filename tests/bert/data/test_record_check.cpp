@@ -2,11 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include "bert/data/tf_example.h"
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "support/tf_example.h"
 
 using namespace bertrand;
 using namespace bertrand::data;
@@ -23,13 +23,13 @@ std::string record(std::size_t number, bool is_wrong = false) {
   for (std::size_t i = 0; i < tokens; ++i) ids[i] = static_cast<std::int64_t>(1000 + (number + i) % 1000), mask[i] = 1;
   if (is_wrong) ids[1] = kVocabulary;
   words[0] = static_cast<std::int64_t>(number);
-  return serialize_example({{"input_ids", ids},
-                            {"input_mask", mask},
-                            {"segment_ids", types},
-                            {"masked_lm_positions", positions},
-                            {"masked_lm_ids", words},
-                            {"masked_lm_weights", std::vector<float>{1, number % 2 == 0 ? 0.0f : 1.0f}},
-                            {"next_sentence_labels", std::vector<std::int64_t>{1}}});
+  return support::serialize_example({{"input_ids", ids},
+                                     {"input_mask", mask},
+                                     {"segment_ids", types},
+                                     {"masked_lm_positions", positions},
+                                     {"masked_lm_ids", words},
+                                     {"masked_lm_weights", std::vector<float>{1, number % 2 == 0 ? 0.0f : 1.0f}},
+                                     {"next_sentence_labels", std::vector<std::int64_t>{1}}});
 }
 
 const PretrainingRecordsOptions kOptions{.vocab_size = kVocabulary};

@@ -4,10 +4,10 @@
 #include <random>
 
 #include "bert/data/pretraining_records.h"
-#include "bert/data/tf_example.h"
 #include "io/error.h"
 #include "io/tfrecord.h"
 #include "support/program.h"
+#include "support/tf_example.h"
 
 using namespace bertrand::data;
 using bertrand::Error;
@@ -55,14 +55,14 @@ std::string damaged(std::string bytes, Dice& dice) {
 }
 
 std::string example() {
-  return serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5, 4, 3, 7, 3, 0, 0}},
-                            {"input_mask", std::vector<std::int64_t>{1, 1, 1, 1, 1, 1, 0, 0}},
-                            {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 0, 1, 1, 0, 0}},
-                            {"masked_lm_positions", std::vector<std::int64_t>{2, 0}},
-                            {"masked_lm_ids", std::vector<std::int64_t>{8, -1}},
-                            {"masked_lm_weights", std::vector<float>{1, 0}},
-                            {"next_sentence_labels", std::vector<std::int64_t>{1}},
-                            {"text", std::vector<std::string>{"some", "words"}}});
+  return support::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5, 4, 3, 7, 3, 0, 0}},
+                                     {"input_mask", std::vector<std::int64_t>{1, 1, 1, 1, 1, 1, 0, 0}},
+                                     {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 0, 1, 1, 0, 0}},
+                                     {"masked_lm_positions", std::vector<std::int64_t>{2, 0}},
+                                     {"masked_lm_ids", std::vector<std::int64_t>{8, -1}},
+                                     {"masked_lm_weights", std::vector<float>{1, 0}},
+                                     {"next_sentence_labels", std::vector<std::int64_t>{1}},
+                                     {"text", std::vector<std::string>{"some", "words"}}});
 }
 
 /// Runs `read`; what it throws must be bad input, in one line that begins with `place`.

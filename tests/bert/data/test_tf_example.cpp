@@ -5,6 +5,7 @@
 #include <random>
 
 #include "io/error.h"
+#include "support/tf_example.h"
 
 using namespace bertrand::data;
 using Ints = std::vector<std::int64_t>;
@@ -31,15 +32,15 @@ TEST_CASE("an example comes back as it was") {
                           {"floats", Floats{1, -0.5f, 3e30f}},
                           {"ints", Ints{0, 1, 127, 128, -1, INT64_MIN, INT64_MAX}},
                           {"text", Strings{"", "a", std::string(300, 'x')}}};
-  CHECK(parse_example(serialize_example(features), "f@0") == features);
+  CHECK(parse_example(support::serialize_example(features), "f@0") == features);
   CHECK(parse_example("", "f@0").empty());
 }
 
 TEST_CASE("the bytes are those of protobuf") {
   // Example{features{feature{key:"a" value{int64_list{value:[1, 300]}}}}} by Google's protobuf.
-  CHECK(serialize_example({{"a", Ints{1, 300}}}) == std::string("\x0a\x0e\x0a\x0c\x0a\x01"
-                                                                "a\x12\x07\x1a\x05\x0a\x03\x01\xac\x02",
-                                                                16));
+  CHECK(support::serialize_example({{"a", Ints{1, 300}}}) == std::string("\x0a\x0e\x0a\x0c\x0a\x01"
+                                                                         "a\x12\x07\x1a\x05\x0a\x03\x01\xac\x02",
+                                                                         16));
 }
 
 TEST_CASE("lists that are not packed, unknown fields and features given twice are read as protobuf does") {
@@ -67,7 +68,7 @@ TEST_CASE("a message that ends too early or is none names its place") {
 
 TEST_CASE("any changed byte and any cut gives an example or an error, never a crash") {
   const std::string good =
-      serialize_example({{"f", Floats{1, 2}}, {"i", Ints{1, 2, 300, 70000}}, {"s", Strings{"ab", "c"}}});
+      support::serialize_example({{"f", Floats{1, 2}}, {"i", Ints{1, 2, 300, 70000}}, {"s", Strings{"ab", "c"}}});
   for (std::size_t size = 0; size < good.size(); ++size) error_of(good.substr(0, size));
   for (std::size_t i = 0; i < good.size(); ++i) {
     for (int value = 0; value < 256; ++value) {

@@ -1,8 +1,8 @@
 // tf.Example. What was read is written and read again; a NaN is not equal to itself, so bytes are compared.
-#include "bert/data/tf_example.h"
 #include "fuzz/fuzz.h"
+#include "support/tf_example.h"
 
-using bertrand::data::parse_example, bertrand::data::serialize_example;
+using bertrand::data::parse_example, support::serialize_example;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::read_or_refuse([&] {

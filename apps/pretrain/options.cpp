@@ -111,7 +111,7 @@ void add_own_flags(training::FlagTable& table, Options& options) {
                 "learn masked words alone: an example of text is sentences of one document as far as they fit, and a "
                 "document may be of one sentence; the pooler and the head of next sentences keep their values",
                 decisive},
-               options.words_alone);
+               options.no_next_sentence);
   table.toggle({"--strict", "with --init: refuse weights of which any is missing, unused or mis-shaped"},
                options.strict);
   table.toggle({"--keep-moments",

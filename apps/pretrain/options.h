@@ -26,7 +26,7 @@ struct Options {
   data::InputCheck check_inputs = data::InputCheck::index;
   data::MaskingOptions masking;
   double short_seq_prob = 0.1;
-  bool words_alone = false;  ///< no next sentences
+  bool no_next_sentence = false;
 };
 
 /// Declares pretrain's flags, its own first.

@@ -137,7 +137,7 @@ std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesys
         data::read_corpus(
             files, source.tokenizer,
             {.threads = threads_of(options),
-             .least_documents = options.words_alone ? 1U : 2U,
+             .least_documents = options.no_next_sentence ? 1U : 2U,
              .progress = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); }}),
         source.tokenizer.vocabulary().size());
   });
@@ -161,7 +161,7 @@ void warn_of_pairs(const data::CorpusView& corpus, const std::string& file, int 
 /// What is drawn from text as no one may have meant it.
 void warn_of_text(const data::CorpusView& corpus, const std::string& file, const Options& options) {
   const int length = *options.settings.max_seq_length;
-  if (!options.words_alone) warn_of_pairs(corpus, file, length);
+  if (!options.no_next_sentence) warn_of_pairs(corpus, file, length);
   const auto wanted = std::llround(options.masking.probability * length);
   if (wanted > options.masking.max_predictions)
     distributed::warn(fmt::format(
@@ -178,7 +178,7 @@ std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const d
       std::move(corpus), source.tokenizer.vocabulary(),
       data::PretrainingTextOptions{.pairs = {.max_seq_length = *settings.max_seq_length,
                                              .short_seq_prob = options.short_seq_prob,
-                                             .a_alone = options.words_alone},
+                                             .next_sentence = !options.no_next_sentence},
                                    .masking = options.masking,
                                    .seed = seed,
                                    .threads = threads_of(options)});
@@ -324,7 +324,8 @@ Job read_job(Options& options, distributed::Collective* processes) {
   if (processes) agree_on_kinds(options, *processes);
   Source source = source_of(options);
   const auto has_records = [](const auto& files) { return !files.empty() && kind_of(files) == InputKind::records; };
-  const bool has_pairs = !options.words_alone || has_records(options.inputs) || has_records(options.evaluation_inputs);
+  const bool has_pairs =
+      !options.no_next_sentence || has_records(options.inputs) || has_records(options.evaluation_inputs);
   if (source.config.type_vocab_size < 2 && has_pairs)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
@@ -371,7 +372,7 @@ void run(Options& options) {
                                                           .evaluation_batch = *options.settings.micro_batch_size,
                                                           .vocabulary = job->source.tokenizer.vocabulary().text(),
                                                           .tokenizer = job->source.tokenizer.options(),
-                                                          .words_alone = options.words_alone},
+                                                          .next_sentence = !options.no_next_sentence},
                  self);
            },
        .plan_text = [&] { return recipe_text(options, job->training.examples->longest()); },

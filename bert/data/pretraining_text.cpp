@@ -48,7 +48,7 @@ PretrainingText::PretrainingText(std::shared_ptr<const CorpusView> corpus, const
       corpus_(std::move(corpus)),
       drawn_(std::size_t{1} << 13) {
   const std::uint64_t documents = corpus_->documents();
-  if (!options.pairs.a_alone && (documents < 2 || documents >= std::uint64_t{1} << 32))
+  if (options.pairs.next_sentence && (documents < 2 || documents >= std::uint64_t{1} << 32))
     fail(Failure::input, "corpus: documents: expected 2 to 4294967295, got {}; hint: {}", documents,
          "random next sentences come from other documents");
 }
@@ -146,7 +146,7 @@ PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t num
   corpus_->append_ids(a.begin, a.count(), example.token_ids);
   example.token_ids.push_back(vocabulary_.sep);
   example.token_types.resize(example.token_ids.size(), 0);
-  if (!options_.pairs.a_alone) {
+  if (options_.pairs.next_sentence) {
     corpus_->append_ids(b.begin, b.count(), example.token_ids);
     example.token_ids.push_back(vocabulary_.sep);
     example.token_types.resize(example.token_ids.size(), 1);

@@ -49,7 +49,7 @@ void DocumentPairs::pass() {
   // Sentences that a random B displaced are used by the next pair.
   place_ = {.sentence = random_next_ ? middle_ : last_, .drawn = random_.drawn(), .token = token_};
   if (at_end()) return;
-  if (options_.a_alone) return end_a_alone();
+  if (!options_.next_sentence) return end_a_alone();
   const std::size_t first = place_.sentence;
   last_ = end_of_run(sentences_, first, target_);
   const auto count = static_cast<std::int64_t>(last_ - first);
@@ -73,7 +73,7 @@ void DocumentPairs::end_a_alone() {
 
 SegmentPair DocumentPairs::pair() const {
   const std::size_t first = place_.sentence;
-  if (options_.a_alone) {
+  if (!options_.next_sentence) {
     const std::uint64_t begin = sentences_[first] + static_cast<std::uint64_t>(place_.token),
                         end = sentences_[last_] + static_cast<std::uint64_t>(token_);
     return {.a_begin = begin, .a_count = static_cast<std::uint32_t>(end - begin)};

@@ -19,10 +19,10 @@ struct SegmentPair {
 struct PairOptions {
   std::int64_t max_seq_length = 128;  ///< at least 5: [CLS] a [SEP] b [SEP]
   double short_seq_prob = 0.1;        ///< of a document to be cut into shorter pairs
-  bool a_alone = false;               ///< [CLS] a [SEP]
+  bool next_sentence = true;          ///< false: A alone, [CLS] a [SEP]
 
   /// The tokens that both segments may have.
-  std::int64_t room() const { return max_seq_length - (a_alone ? 2 : 3); }
+  std::int64_t room() const { return max_seq_length - (next_sentence ? 3 : 2); }
 };
 
 /// Where a walk through the pairs of a document goes on: the first sentence of the next pair, and how many random

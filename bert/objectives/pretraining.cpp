@@ -29,7 +29,7 @@ std::int64_t count_right(const Variable& logits, const Tensor& labels) {
 struct LargestInputs {
   data::LargestExamples training;
   std::unique_ptr<data::LargestExamples> evaluation;
-  bool words_alone;
+  bool next_sentence;
 };
 
 class LargestPretraining : private LargestInputs, public PretrainingObjective {
@@ -42,7 +42,7 @@ class LargestPretraining : private LargestInputs, public PretrainingObjective {
                               .evaluation = LargestInputs::evaluation.get(),
                               .evaluation_batch = count,
                               .vocabulary = {},
-                              .words_alone = LargestInputs::words_alone},
+                              .next_sentence = LargestInputs::next_sentence},
                              self) {}
 };
 
@@ -54,7 +54,7 @@ PretrainingObjective::PretrainingObjective(const bert::Config& config, const Inp
 
 std::vector<nn::Part> PretrainingObjective::parts() {
   std::vector<nn::Part> parts = BertObjective::parts();
-  if (!inputs_.words_alone) return parts;
+  if (inputs_.next_sentence) return parts;
   std::ranges::find(parts, "pooler", &nn::Part::name)->is_idle = true;
   parts.push_back({.name = "nsp", .prefix = "cls.seq_relationship.", .is_idle = true});
   return parts;
@@ -88,7 +88,7 @@ PretrainingObjective::Packed PretrainingObjective::pack(std::span<const data::Pr
                             .next_sentence = {},
                             .masked_count = std::max(1.0, static_cast<double>(masked)),
                             .sequence_count = static_cast<double>(count)}};
-  if (!inputs_.words_alone) packed.targets.next_sentence = ops::from_host(next_sentence, {count}, backend);
+  if (inputs_.next_sentence) packed.targets.next_sentence = ops::from_host(next_sentence, {count}, backend);
   return packed;
 }
 
@@ -133,7 +133,7 @@ std::vector<training::LossPart> PretrainingObjective::loss(std::int64_t first, s
   const auto result =
       model_(packed.batch, packed.targets, packed.batch.randomness(key), bert::ForPretraining::Keep::losses);
   std::vector<training::LossPart> parts{{"masked_lm_loss", result.masked_lm_loss}};
-  if (!inputs_.words_alone) parts.push_back({"next_sentence_loss", result.next_sentence_loss});
+  if (inputs_.next_sentence) parts.push_back({"next_sentence_loss", result.next_sentence_loss});
   return parts;
 }
 
@@ -150,7 +150,7 @@ PretrainingObjective::Sums PretrainingObjective::evaluate_batch(std::int64_t fir
   Sums sums{.masked_lm_loss = ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count,
             .masked_lm_right = static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels)),
             .masked_tokens = static_cast<double>(packed.targets.masked_labels.elements())};
-  if (inputs_.words_alone) return sums;
+  if (!inputs_.next_sentence) return sums;
   sums.next_sentence_loss = ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count;
   sums.next_sentence_right =
       static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence));
@@ -179,7 +179,7 @@ training::Metrics PretrainingObjective::evaluate() {
   training::Metrics metrics{{"eval_loss", masked_lm_loss + next_sentence_loss},
                             {"eval_masked_lm_loss", masked_lm_loss},
                             {"eval_masked_lm_accuracy", sums.masked_lm_right / tokens}};
-  if (inputs_.words_alone) return metrics;
+  if (!inputs_.next_sentence) return metrics;
   metrics.push_back({"eval_next_sentence_loss", next_sentence_loss});
   metrics.push_back({"eval_next_sentence_accuracy", sums.next_sentence_right / sequences});
   return metrics;
@@ -204,7 +204,7 @@ std::optional<training::Samples> PretrainingObjective::samples() const {
 std::unique_ptr<training::Objective> PretrainingObjective::largest(const distributed::Replica& self,
                                                                    std::int64_t count) const {
   LargestInputs inputs{
-      .training = {inputs_.training, count}, .evaluation = nullptr, .words_alone = inputs_.words_alone};
+      .training = {inputs_.training, count}, .evaluation = nullptr, .next_sentence = inputs_.next_sentence};
   if (inputs_.evaluation) inputs.evaluation = std::make_unique<data::LargestExamples>(*inputs_.evaluation, count);
   return std::make_unique<LargestPretraining>(config_, std::move(inputs), self, count);
 }

@@ -23,7 +23,7 @@ class PretrainingObjective : public BertObjective {
     std::int64_t evaluation_batch = 32;               ///< examples evaluated at once
     std::string vocabulary;                           ///< the bytes of vocab.txt, to be written with the model
     text::TokenizerOptions tokenizer = {};            ///< that go with it
-    bool words_alone = false;                         ///< no next sentences are learnt
+    bool next_sentence = true;                        ///< false: masked words alone are learnt
   };
   PretrainingObjective(const bert::Config& config, const Inputs& inputs, const distributed::Replica& self);
 

@@ -73,7 +73,7 @@ TEST_CASE("an example without a next sentence is one segment, and an epoch has e
     for (const std::uint64_t length : document) begins.push_back(begins.back() + static_cast<std::int32_t>(length));
     of_documents.push_back(begins.back());
   }
-  PretrainingText text = text_of(lengths, {.max_seq_length = 32, .short_seq_prob = 0.5, .a_alone = true});
+  PretrainingText text = text_of(lengths, {.max_seq_length = 32, .short_seq_prob = 0.5, .next_sentence = false});
   CHECK(text.longest() == 32);
   for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
     std::int32_t next = kFirstWord;
@@ -97,10 +97,10 @@ TEST_CASE("an example without a next sentence is one segment, and an epoch has e
 TEST_CASE(
     "an example without a next sentence has as many sentences as fit, or fewer in a document that was drawn short") {
   const std::vector<std::vector<std::uint64_t>> lengths = {{10, 10, 10, 10, 5}, {20, 11}, {30}};
-  CHECK(sizes_of(text_of(lengths, {.max_seq_length = 32, .short_seq_prob = 0, .a_alone = true})) ==
+  CHECK(sizes_of(text_of(lengths, {.max_seq_length = 32, .short_seq_prob = 0, .next_sentence = false})) ==
         std::vector<std::size_t>{30, 15, 20, 11, 30});
   PretrainingText text =
-      text_of({std::vector<std::uint64_t>(40, 1)}, {.max_seq_length = 8, .short_seq_prob = 1, .a_alone = true});
+      text_of({std::vector<std::uint64_t>(40, 1)}, {.max_seq_length = 8, .short_seq_prob = 1, .next_sentence = false});
   std::vector<std::size_t> sizes;
   for (std::int64_t epoch = 0; epoch < 100; ++epoch) sizes.push_back(words_of(text.example(epoch, 0)).size());
   std::ranges::sort(sizes);
@@ -113,20 +113,21 @@ TEST_CASE("a sentence that is longer than an example goes on in the next one, be
   const std::vector<std::vector<std::uint64_t>> lengths = {{70, 5, 30}, {31}, {60}};
   for (const double short_seq_prob : {0.0, 1.0}) {
     CAPTURE(short_seq_prob);
-    PretrainingText text = text_of(lengths, {.max_seq_length = 32, .short_seq_prob = short_seq_prob, .a_alone = true});
+    PretrainingText text =
+        text_of(lengths, {.max_seq_length = 32, .short_seq_prob = short_seq_prob, .next_sentence = false});
     std::int32_t next = kFirstWord;
     for (std::int64_t i = 0; i < text.examples(0); ++i)
       for (const std::int32_t word : words_of(text.example(0, i))) CHECK(word == next++);
     CHECK(next == kFirstWord + 70 + 5 + 30 + 31 + 60);
   }
-  CHECK(sizes_of(text_of(lengths, {.max_seq_length = 32, .short_seq_prob = 0, .a_alone = true})) ==
+  CHECK(sizes_of(text_of(lengths, {.max_seq_length = 32, .short_seq_prob = 0, .next_sentence = false})) ==
         std::vector<std::size_t>{30, 30, 15, 30, 30, 1, 30, 30});
 }
 
 TEST_CASE(
     "examples without a next sentence are the same in any order and on any threads, also of very long sentences") {
   const std::vector<std::vector<std::uint64_t>> lengths = {{5, 40'000, 3}, std::vector<std::uint64_t>(3000, 7), {9}};
-  const PairOptions pairs{.max_seq_length = 16, .a_alone = true};
+  const PairOptions pairs{.max_seq_length = 16, .next_sentence = false};
   PretrainingText forward = text_of(lengths, pairs), backward = text_of(lengths, pairs, 3);
   const std::int64_t count = forward.examples(1);
   REQUIRE(backward.examples(1) == count);
@@ -155,7 +156,7 @@ TEST_CASE("a corpus gives the examples of its text without next sentences, too, 
     const auto mapped = std::make_shared<MappedCorpus>(std::vector{directory / name}, tokenizer,
                                                        CorpusCheck{.extent = InputCheck::none});
     CHECK(held->documents() == documents);
-    const PretrainingTextOptions options{.pairs = {.max_seq_length = 12, .a_alone = true}, .seed = 3};
+    const PretrainingTextOptions options{.pairs = {.max_seq_length = 12, .next_sentence = false}, .seed = 3};
     PretrainingText a(held, tokenizer.vocabulary(), options), b(mapped, tokenizer.vocabulary(), options);
     REQUIRE(a.examples(0) > 1);
     REQUIRE(a.examples(0) == b.examples(0));

@@ -85,13 +85,13 @@ std::string words() {
 
 /// A model to be evaluated on held-out examples.
 struct Evaluated {
-  Evaluated(MadeUp& held_out, std::int64_t batch, const bert::Config& config = kConfig, bool words_alone = false)
+  Evaluated(MadeUp& held_out, std::int64_t batch, const bert::Config& config = kConfig, bool next_sentence = true)
       : objective(config,
                   {.training = training,
                    .evaluation = &held_out,
                    .evaluation_batch = batch,
                    .vocabulary = words(),
-                   .words_alone = words_alone},
+                   .next_sentence = next_sentence},
                   self),
         parameters(objective.model(), *backend, {.seed = 5}) {}
 
@@ -273,18 +273,18 @@ TEST_CASE("masked words alone have the loss that they have beside next sentences
   MadeUp training({{16, 5}, {9, 2}, {12, 7}, {5, 1}}, 0);
   bert::Config config = kConfig;
   config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.5;
-  const auto computed = [&](bool words_alone) {
-    PretrainingObjective objective(config, {.training = training, .vocabulary = words(), .words_alone = words_alone},
-                                   self);
+  const auto computed = [&](bool next_sentence) {
+    PretrainingObjective objective(config,
+                                   {.training = training, .vocabulary = words(), .next_sentence = next_sentence}, self);
     const nn::ParameterSet parameters(objective.model(), *backend, {.seed = 5});
     objective.begin_step({.numbers = {3, 0, 2, 1}}, {.first = 0, .count = 4});
     Profiler profiler;
     backend->profiler = &profiler;
     const std::vector<training::LossPart> parts = objective.loss(0, 3, 7);
     backend->profiler = nullptr;
-    CHECK(parts.size() == (words_alone ? 1 : 2));
+    CHECK(parts.size() == (next_sentence ? 2 : 1));
     CHECK(parts[0].name == "masked_lm_loss");
-    CHECK((profiler.table().find("\nunary ") == std::string::npos) == words_alone);  // the pooler's tanh
+    CHECK((profiler.table().find("\nunary ") == std::string::npos) != next_sentence);  // the pooler's tanh
     return ops::item(parts[0].value.value());
   };
   CHECK(computed(true) == computed(false));
@@ -292,7 +292,7 @@ TEST_CASE("masked words alone have the loss that they have beside next sentences
 
 TEST_CASE("an evaluation of masked words alone has the figures of words that it has beside next sentences") {
   MadeUp held_out({{16, 5}, {9, 2}, {12, 7}, {3, 1}, {7, 3}}, 0);
-  Evaluated both(held_out, 2), alone(held_out, 2, kConfig, true);
+  Evaluated both(held_out, 2), alone(held_out, 2, kConfig, false);
   const training::Metrics expected = both.objective.evaluate(), got = alone.objective.evaluate();
   REQUIRE(got.size() == 3);
   CHECK(got[0].name == "eval_loss");
@@ -310,7 +310,8 @@ TEST_CASE("where words are learnt alone the pooler and the head of next sentence
     for (const optim::Method method : {optim::Method::adamw_google, optim::Method::lamb, optim::Method::lamb_decayed}) {
       const std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
       const distributed::Replica self(*backend);
-      PretrainingObjective objective(kConfig, {.training = training, .vocabulary = words(), .words_alone = true}, self);
+      PretrainingObjective objective(kConfig, {.training = training, .vocabulary = words(), .next_sentence = false},
+                                     self);
       const training::PartRates rates(objective.parts(), {.decay = 0.9});
       nn::ParameterSet parameters(
           objective.model(), *backend,
@@ -344,12 +345,13 @@ TEST_CASE("where words are learnt alone the pooler and the head of next sentence
 
 TEST_CASE("where no token is masked, words alone have neither a loss nor a gradient, on a GPU too") {
   MadeUp unmasked({{6, 0}, {9, 0}}, 0);
-  CHECK(Evaluated(unmasked, 2, kConfig, true).objective.evaluate()[0].value == 0);
+  CHECK(Evaluated(unmasked, 2, kConfig, false).objective.evaluate()[0].value == 0);
   for (const bool on_gpu : {false, true}) {
     CAPTURE(on_gpu);
     const std::unique_ptr<Backend> backend = on_gpu ? testing::emulated_gpu() : open_cpu({.threads = 1});
     const distributed::Replica self(*backend);
-    PretrainingObjective objective(kConfig, {.training = unmasked, .vocabulary = words(), .words_alone = true}, self);
+    PretrainingObjective objective(kConfig, {.training = unmasked, .vocabulary = words(), .next_sentence = false},
+                                   self);
     nn::ParameterSet parameters(objective.model(), *backend, {.seed = 5});
     objective.begin_step({.numbers = {0, 1}}, {.first = 0, .count = 2});
     const Variable loss = objective.loss(0, 2, 7).at(0).value;

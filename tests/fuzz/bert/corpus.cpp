@@ -42,9 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto corpus =
         std::make_shared<data::MappedCorpus>(std::vector<std::filesystem::path>{directory.path()}, tokenizer(),
                                              data::CorpusCheck{.extent = data::InputCheck::none});
-    for (const bool a_alone : {true, false}) {
+    for (const bool next_sentence : {false, true}) {
       data::PretrainingText examples(corpus, tokenizer().vocabulary(),
-                                     {.pairs = {.max_seq_length = 16, .a_alone = a_alone}});
+                                     {.pairs = {.max_seq_length = 16, .next_sentence = next_sentence}});
       for (std::int64_t i = 0; i < examples.examples(0); ++i) {
         const data::PretrainingExample example = examples.example(0, i);
         fuzz::require(example.token_ids.size() <= 16, "an example that is no longer than asked");

@@ -49,7 +49,11 @@ void DocumentPairs::pass() {
   // Sentences that a random B displaced are used by the next pair.
   place_ = {.sentence = random_next_ ? middle_ : last_, .drawn = random_.drawn(), .token = token_};
   if (at_end()) return;
-  if (!options_.next_sentence) return end_a_alone();
+  if (options_.next_sentence) end_a_and_b();
+  else end_a_alone();
+}
+
+void DocumentPairs::end_a_and_b() {
   const std::size_t first = place_.sentence;
   last_ = end_of_run(sentences_, first, target_);
   const auto count = static_cast<std::int64_t>(last_ - first);
@@ -71,13 +75,16 @@ void DocumentPairs::end_a_alone() {
     if ((count += sentences_.tokens(last_)) > target_) break;
 }
 
-SegmentPair DocumentPairs::pair() const {
+SegmentPair DocumentPairs::pair() const { return options_.next_sentence ? a_and_b() : a_alone(); }
+
+SegmentPair DocumentPairs::a_alone() const {
+  const std::uint64_t begin = sentences_[place_.sentence] + static_cast<std::uint64_t>(place_.token),
+                      end = sentences_[last_] + static_cast<std::uint64_t>(token_);
+  return {.a_begin = begin, .a_count = static_cast<std::uint32_t>(end - begin)};
+}
+
+SegmentPair DocumentPairs::a_and_b() const {
   const std::size_t first = place_.sentence;
-  if (!options_.next_sentence) {
-    const std::uint64_t begin = sentences_[first] + static_cast<std::uint64_t>(place_.token),
-                        end = sentences_[last_] + static_cast<std::uint64_t>(token_);
-    return {.a_begin = begin, .a_count = static_cast<std::uint32_t>(end - begin)};
-  }
   SegmentPair pair{
       .a_begin = sentences_[first], .a_count = tokens(sentences_, first, middle_), .random_next = random_next_};
   if (!random_next_) {

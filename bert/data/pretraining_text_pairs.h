@@ -32,9 +32,16 @@ struct PairPlace {
   std::int64_t token = 0;  ///< of the sentence: above 0 if A is alone and its beginning filled the one before
 };
 
-/// A walk through the pairs of one document; `key` names seed, epoch and document. There are at least two documents,
-/// and fewer than 2^32; for A alone any number. None is kept, so a document takes no memory. Differs from Google's in
-/// one point: a random B is never from the same document, however few there are.
+/// A walk through the pairs of one document; `key` names seed, epoch and document. None is kept, so a document takes no
+/// memory.
+///
+/// With next sentences: whole sentences up to a target are one pair, cut between two of them at random. Half of the
+/// pairs, and all of one sentence, have a B of another document instead, and the next pair begins with the sentences
+/// that it displaced. There are at least two documents, and fewer than 2^32. Differs from Google's in one point: a
+/// random B is never from the same document, however few there are.
+///
+/// Without: A has whole sentences up to the target. Only a sentence that is longer than an example is cut: it fills the
+/// example, and the next one begins within it. There may be any number of documents.
 class DocumentPairs {
  public:
   /// Begins at the first pair, or at a place of a walk with the same arguments. The corpus must outlive this. All throw
@@ -51,7 +58,10 @@ class DocumentPairs {
   void pass();
 
  private:
+  void end_a_and_b();
   void end_a_alone();
+  SegmentPair a_alone() const;
+  SegmentPair a_and_b() const;
 
   const CorpusView& corpus_;
   const std::uint64_t document_, key_;
@@ -60,11 +70,12 @@ class DocumentPairs {
   Random random_;        // of what does not depend on other documents, so that passing looks at none
   std::int64_t target_;  // tokens of a pair
   PairPlace place_;
-  // Sentences [place_.sentence, middle_) are A. B is [middle_, last_), or from elsewhere. A alone ends before token_ of
-  // last_.
-  std::size_t middle_ = 0, last_ = 0;
-  std::int64_t token_ = 0;
+  std::size_t last_ = 0;  // the sentence where the pair ends
+  // With next sentences: [place_.sentence, middle_) are A. B is [middle_, last_), or from elsewhere.
+  std::size_t middle_ = 0;
   bool random_next_ = false;
+  // Without: A ends before this token of last_.
+  std::int64_t token_ = 0;
 };
 
 }  // namespace bertrand::data

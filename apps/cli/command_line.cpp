@@ -29,12 +29,27 @@ bool turns_off(const Given& flag) {
   return flag.name.starts_with("--") && flag.option->check_fname(flag.name.substr(2));
 }
 
-/// Flags of one command that say nothing of the run.
-bool is_of_command(const std::string& name) {
-  static const std::set<std::string> names = {"--resume",  "--overwrite",     "--plan",         "--quiet",
-                                              "--profile", "--output",        "--settings",     "--print-settings",
-                                              "--dry-run", "--validate-only", "--overfit-batch"};
-  return names.contains(name);
+/// The flags that say what one command is to do, and nothing of a run: none of them is taken from its record.
+constexpr std::pair<const char*, Elsewhere> kOfCommand[] = {{"help", Elsewhere::passed_over},
+                                                            {"version", Elsewhere::passed_over},
+                                                            {"print", Elsewhere::passed_over},
+                                                            {"settings", Elsewhere::refused},
+                                                            {"print-settings", Elsewhere::refused},
+                                                            {"resume", Elsewhere::refused},
+                                                            {"overwrite", Elsewhere::refused},
+                                                            {"output", Elsewhere::taken},
+                                                            {"plan", Elsewhere::taken},
+                                                            {"dry-run", Elsewhere::taken},
+                                                            {"validate-only", Elsewhere::taken},
+                                                            {"overfit-batch", Elsewhere::taken},
+                                                            {"profile", Elsewhere::taken},
+                                                            {"quiet", Elsewhere::taken}};
+
+/// Its row in the table, or null.
+const std::pair<const char*, Elsewhere>* of_command(const CLI::Option& option) {
+  const auto* const row =
+      std::ranges::find_if(kOfCommand, [&](const auto& it) { return option.check_lname(it.first); });
+  return row == std::end(kOfCommand) ? nullptr : row;
 }
 
 /// A value of a command that was given in `directory`, as it is to be given here.
@@ -85,6 +100,11 @@ std::string program_name(const CLI::App& app) {
   std::string name = app.get_name();
   if (name.starts_with(kInstalled)) name.erase(0, kInstalled.size());
   return name;
+}
+
+Elsewhere elsewhere(const CLI::Option& option) {
+  const auto* const row = of_command(option);
+  return row ? row->second : Elsewhere::taken;
 }
 
 std::vector<Given> flags_of(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -146,7 +166,7 @@ std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, 
 
   std::vector<Given> flags;
   for (Given& recorded : flags_of(app, arguments)) {
-    if (!recorded.option || is_of_command(recorded.name)) continue;
+    if (!recorded.option || of_command(*recorded.option)) continue;
     if (recorded.values == std::vector<std::string>{""}) continue;  // an older version took it for no value
     for (std::string& value : recorded.values) {
       if (value.find(kReplacement) != std::string::npos)

@@ -22,6 +22,14 @@ struct Given {
   std::vector<std::string> values;
 };
 
+/// Whether a flag may be set by a variable of the environment or a file of settings.
+enum class Elsewhere {
+  taken,
+  refused,     ///< it stands on the command line alone
+  passed_over  ///< so does it, but its variable may be meant for another program: HELP, VERSION, PRINT
+};
+Elsewhere elsewhere(const CLI::Option& option);
+
 /// Where flags that are not on the command line were found: "BERTRAND_SEED" or a file, by their names.
 using Sources = std::map<std::string, std::string>;
 

@@ -37,18 +37,6 @@ std::string variable_of(const std::string& flag) {
   return name;
 }
 
-/// Flags that say what this command is to do: no variable sets them.
-bool is_of_command(const CLI::Option& option) {
-  for (const char* name : {"help", "version", "print", "settings", "print-settings", "resume", "overwrite"})
-    if (option.check_lname(name)) return true;
-  return false;
-}
-
-/// Those that no one can have meant for another program. HELP, VERSION and PRINT may stand for anything.
-bool is_of_run(const std::string& flag) {
-  return flag == "resume" || flag == "overwrite" || flag == "settings" || flag == "print-settings";
-}
-
 /// A variable may be for another program. One whose name is nearly that of a flag of this one is most likely for it.
 void warn_of_misspelt_variables(const CLI::App& app) {
   std::vector<std::string> known = {"MODULES", "SHARED_MEMORY"};  // which are no flags
@@ -78,9 +66,9 @@ std::vector<Given> flags_of_environment(const CLI::App& app, const std::vector<s
       const std::string name = "--" + flag, variable = variable_of(name);
       const char* const value = std::getenv(variable.c_str());
       if (!value || !*value) continue;
-      if (is_of_run(flag) && runs)
+      if (elsewhere(*option) == Elsewhere::refused && runs)
         fail(Failure::usage, "{}: expected on the command line alone, got it in the environment", variable);
-      if (is_of_command(*option)) continue;
+      if (elsewhere(*option) != Elsewhere::taken) continue;
       Given given{.option = option, .name = name, .values = {value}};
       use_own_units(app, given);
       if (find(flags, given.option))
@@ -115,7 +103,7 @@ bool is_own_section(const CLI::App& command, const std::vector<std::string>& sec
 std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options())
-    if (!is_of_command(*option)) std::ranges::copy(option->get_lnames(), std::back_inserter(known));
+    if (elsewhere(*option) == Elsewhere::taken) std::ranges::copy(option->get_lnames(), std::back_inserter(known));
   std::vector<Given> flags;
   std::map<const CLI::Option*, std::size_t> depths;
   for (TomlSetting& setting :
@@ -123,7 +111,7 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
     std::string name = setting.name;
     std::replace(name.begin(), name.end(), '_', '-');
     const CLI::Option* const option = app.get_option_no_throw("--" + name);
-    if (option && is_of_command(*option))
+    if (option && elsewhere(*option) != Elsewhere::taken)
       fail(Failure::usage, "{}: {}: expected on the command line alone, got it in a file", file.string(), setting.name);
     if (!option) {
       const std::string near = io::did_you_mean(name, known);
@@ -204,9 +192,9 @@ void print_settings(const CLI::App& app, const std::vector<std::string>& argumen
   const std::vector<Given> given = flags_of(app, arguments);
   std::string text, source;
   for (const Given& flag : given) {
-    if (!flag.option || is_of_command(*flag.option)) continue;
-    const auto elsewhere = sources.find(flag.name);
-    const std::string from = elsewhere == sources.end() ? "command line" : elsewhere->second;
+    if (!flag.option || elsewhere(*flag.option) != Elsewhere::taken) continue;
+    const auto found = sources.find(flag.name);
+    const std::string from = found == sources.end() ? "command line" : found->second;
     if (from != source) text += fmt::format("# {}\n", source = from);
     text += toml_line(flag) + '\n';
   }

@@ -11,15 +11,13 @@
 #include <cstring>
 #include <exception>
 #include <new>
-#include <ranges>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "apps/cli/command_line.h"
-#include "apps/cli/examples.h"
 #include "apps/cli/foreign_flags.h"
+#include "apps/cli/help.h"
 #include "apps/cli/manual.h"
 #include "apps/cli/option_values.h"
 #include "apps/cli/settings_sources.h"
@@ -28,9 +26,6 @@
 #include "io/machine.h"
 #include "io/nearest_name.h"
 #include "io/say.h"
-#include "io/version.h"
-#include "tensor/backends.h"
-#include "tensor/module.h"
 
 namespace bertrand::cli {
 namespace {
@@ -140,7 +135,15 @@ const CLI::App& command_named(const CLI::App& app, const std::vector<std::string
   return app;
 }
 
-/// Returns the whole command, with the flags that came from elsewhere, which `sources` then names.
+/// Returns the whole command, with the flags that came from elsewhere, which `sources` then names. Before CLI11 gets
+/// the arguments, five passes make them what it knows, each from what the one before it made:
+///   own names     another program's flags become ours, so that all that follows finds the flag of each argument
+///   own units     `--save-every 10min` becomes --save-every-minutes, so that settings do not add what is given
+///   settings      the environment and a file add flags that are not given; these have own names and units
+///   own spelling  of the values of both
+///   record        the run to be resumed adds the flags that are still missing. It comes last, because --output may be
+///                 among the settings, and what is given now goes before what was given then
+/// How many values each flag has is checked before flags are added: those that were typed are spoken of.
 std::vector<std::string> parse(CLI::App& app, int argc, char** argv, Sources& sources) {
   app.allow_extras();
   for (CLI::App* sub : app.get_subcommands(nullptr)) sub->allow_extras();
@@ -170,77 +173,12 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv, Sources& so
   return all;
 }
 
-/// What this program is, and what of it this machine can use.
-std::string version_text(const std::string& program) {
-  return fmt::format("{} (bertrand) {}\nbuild: {}\nmodules built: {}\nCPU kernels that this processor runs: {}",
-                     program, version(), build_hash(), fmt::join(Module::names(), ", "),
-                     fmt::join(runnable_cpu_kernels(), ", "));
-}
-
-constexpr std::size_t kHelpWidth = 100;
-constexpr char kNoBreak = '\x1f';  // between two words that stay on one line
-
-/// `text` in lines of at most `width`, divided between words.
-std::string wrapped(const std::string& text, std::size_t width) {
-  std::string lines;
-  std::size_t length = 0;
-  std::istringstream words(text);
-  for (std::string word; words >> word; length += word.size()) {
-    if (length > 0) {
-      const bool fits = length + 1 + word.size() <= width;
-      lines += fits ? ' ' : '\n';
-      length = fits ? length + 1 : 0;
-    }
-    lines += word;
-  }
-  std::ranges::replace(lines, kNoBreak, ' ');
-  return lines;
-}
-
-/// As CLI11 does, but in lines of 100, and without {false} after the second name of a switch, --no-x.
-class Help : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    constexpr std::string_view kFalse = "{false}";
-    std::string name = CLI::Formatter::make_option_name(option, is_positional);
-    if (const std::size_t at = name.find(kFalse); at != std::string::npos) name.erase(at, kFalse.size());
-    return name;
-  }
-  std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(CLI::Formatter::make_option_desc(option), kHelpWidth - get_column_width());
-  }
-  std::string make_subcommand(const CLI::App* command) const override {
-    std::ostringstream text;
-    CLI::detail::format_help(text, command->get_display_name(),
-                             wrapped(command->get_description(), kHelpWidth - get_column_width()), get_column_width());
-    return text.str();
-  }
-  std::string make_description(const CLI::App* app) const override {
-    std::istringstream text(CLI::Formatter::make_description(app));
-    std::string lines;
-    for (std::string line; std::getline(text, line);)
-      lines += (line.starts_with(' ') ? line : wrapped(line, kHelpWidth)) + '\n';  // tables stay as they are
-    return lines;
-  }
-};
-
 /// --print FORM, which no --help shows: the manual of the program, for those who make packages.
 void add_print(CLI::App& app) {
   const auto print = [&app](const std::string& form) {
     throw CLI::CallForVersion(io::chosen("--print", form, manual_writers())(manual_of(app)), 0);
   };
   app.add_option_function<std::string>("--print", print)->type_name("FORM")->group("");
-}
-
-/// What --help ends with: examples, and "Exit codes: 0 done, 1 a bug, …".
-std::string footer_text(const CLI::App& app) {
-  std::string text;
-  for (const Example& example : examples_of(program_name(app), app.get_name()))
-    text += fmt::format("{}# {}\n  {}\n", text.empty() ? "Examples:\n  " : "  ", example.what, example.command);
-  if (!text.empty()) text += '\n';
-  std::vector<std::string> codes;
-  for (const ManualFact& code : exit_codes()) codes.push_back(code.name + kNoBreak + code.meaning);
-  return text + wrapped(fmt::format("Exit codes: {}.", fmt::join(codes, ", ")), kHelpWidth);
 }
 
 /// "process 1 (host b): " in another process than the first of a run, since the launcher mixes the lines of all. A
@@ -332,7 +270,7 @@ Program::Program(const std::string& description, const std::string& name,
   take_closed_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails then, and is reported as any other
   CLI::App& app = *app_;
-  app.formatter(std::make_shared<Help>());  // before the commands, each of which takes its own from here
+  app.formatter(help_formatter());  // before the commands, each of which takes its own from here
   add_flags(app);
   app.set_version_flag(
       "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");

@@ -2,7 +2,9 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,12 +18,25 @@ namespace bertrand::cli {
 using io::parse_number;
 using io::Range;
 
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
 /// --flag N, a number in `range`. The value that `target` has now is shown as the default unless `unset` says what an
 /// absent flag means.
-template <class T>
+template <Number T>
 CLI::Option* number_flag(CLI::App& app, const std::string& flag, T& target, const Range<T>& range, std::string help,
                          const std::string& unset = "") {
   help += fmt::format(" ({}; default {})", range.text(), unset.empty() ? fmt::format("{}", target) : unset);
+  return app
+      .add_option_function<std::string>(
+          flag, [flag, &target, range](const std::string& text) { target = parse_number(flag, text, range); }, help)
+      ->type_name(std::is_integral_v<T> ? "INT" : "FLOAT");
+}
+
+/// The same; `help` says the range and what an absent flag means.
+template <Number T>
+CLI::Option* number_flag(CLI::App& app, const std::string& flag, std::optional<T>& target, const Range<T>& range,
+                         const std::string& help) {
   return app
       .add_option_function<std::string>(
           flag, [flag, &target, range](const std::string& text) { target = parse_number(flag, text, range); }, help)

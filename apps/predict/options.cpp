@@ -2,6 +2,7 @@
 #include "apps/predict/options.h"
 
 #include "apps/cli/flags.h"
+#include "apps/inference_cli/inference_flags.h"
 
 namespace bertrand::predict {
 
@@ -50,32 +51,18 @@ void add_files(CLI::App& app, Options& o) {
 
 void add_heads(CLI::App& app, Options& o) {
   const auto own = [&o](CLI::Option* option, std::vector<Head> heads) { o.own_flags.push_back({option, heads}); };
-  io::Choices<std::optional<Head>> tasks = {{"auto", std::nullopt}};
-  for (const auto& [name, head] : inference::heads()) tasks.emplace_back(name, head);
-  cli::choice_flag(app, "--task", o.head, tasks, "what to do; auto: as architectures in config.json say");
   inference::Options& i = o.inference;
-  cli::number_flag(app, "--max-seq-length", i.max_seq_length, {5, 1 << 20},
-                   "tokens that are read at once; of a longer text the end is left out",
-                   "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json or "
-                   "tokenizer_config.json says");
+  cli::task_flags(app, o.head, i);
   own(cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 20},
                        "words for a mask, candidates for an answer; if these are more than --n-best-size, as many are "
                        "compared"),
       {Head::fill_mask, Head::answer});
-  own(cli::choice_flag(
-          app, "--pooling", i.pooling, inference::poolings(),
-          "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output; auto: as "
-          "modules.json of sentence-transformers says, with its normalization, else mean"),
-      {Head::embed});
+  own(cli::pooling_flag(app, i), {Head::embed});
   own(app.add_flag("--normalize", i.normalize, "embeddings of length 1"), {Head::embed});
-  own(app.add_option_function<std::string>(
-             "--doc-stride",
-             [&o](const std::string& text) {
-               o.doc_stride = cli::parse_number("--doc-stride", text, cli::Range<int>{0, 1 << 20});
-             },
-             "windows of what is longer than --max-seq-length: for answers tokens from the beginning of one to that of "
-             "the next (default 128), for tokens those that two of them share (default a quarter)")
-          ->type_name("INT"),
+  own(cli::number_flag(
+          app, "--doc-stride", o.doc_stride, {0, 1 << 20},
+          "windows of what is longer than --max-seq-length: for answers tokens from the beginning of one to that of "
+          "the next (default 128), for tokens those that two of them share (default a quarter)"),
       {Head::answer, Head::tokens});
   own(cli::number_flag(app, "--max-query-length", i.windows.max_query_length, {1, 1 << 20}, "tokens of a question",
                        "64, or half of a window that is too short for them"),
@@ -85,30 +72,12 @@ void add_heads(CLI::App& app, Options& o) {
       {Head::answer});
   own(cli::number_flag(app, "--max-answer-length", i.answers.max_answer_length, {1, 1 << 20}, "tokens of an answer"),
       {Head::answer});
-  own(app.add_option_function<std::string>(
-             "--null-score-diff-threshold",
-             [&o](const std::string& text) {
-               o.null_threshold =
-                   cli::parse_number("--null-score-diff-threshold", text, cli::Range<double>{-1e30, 1e30});
-             },
-             "a question may have no answer: \"\" is the answer if its score is better by more than this (default: "
-             "every question has one)")
-          ->type_name("FLOAT"),
-      {Head::answer});
+  own(cli::null_threshold_flag(app, o.null_threshold), {Head::answer});
   cli::set_heading(app, "task");
 }
 
 void add_machine(CLI::App& app, Options& o) {
-  cli::device_flag(app, o.machine.device);
-  cli::choice_flag(app, "--precision", o.machine.precision, training::precisions(), "type of weights and activations");
-  app.add_option_function<std::string>(
-         "--threads",
-         [&o](const std::string& text) {
-           o.machine.threads = cli::parse_number("--threads", text, cli::Range<int>{1, 4096});
-         },
-         "cores used; does not change the result (1 to 4096; default every core this process may use)")
-      ->type_name("INT");
-  cli::kernels_flag(app, o.machine.cpu_kernels, "the result");
+  cli::machine_flags(app, o.machine, "the result");
   cli::number_flag(app, "--max-batch-tokens", o.max_batch_tokens, {1, 1 << 24},
                    "tokens computed at once; does not change the result");
   cli::set_heading(app, "machine");

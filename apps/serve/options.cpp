@@ -2,12 +2,11 @@
 #include "apps/serve/options.h"
 
 #include "apps/cli/flags.h"
+#include "apps/inference_cli/inference_flags.h"
 #include "io/file_names.h"
 #include "io/units.h"
 
 namespace bertrand::serve {
-
-using inference::Head;
 
 const char* const kDescription =
     "Serves models over HTTP: what predict answers, for many clients at once. Prints\n"
@@ -43,31 +42,15 @@ void add_models(CLI::App& app, Options& o) {
 }
 
 void add_heads(CLI::App& app, Options& o) {
-  io::Choices<std::optional<Head>> tasks = {{"auto", std::nullopt}};
-  for (const auto& [name, head] : inference::heads()) tasks.emplace_back(name, head);
-  cli::choice_flag(app, "--task", o.service.model.head, tasks, "what to do; auto: as architectures in config.json say");
   inference::Options& i = o.service.model.inference;
-  cli::number_flag(app, "--max-seq-length", i.max_seq_length, {5, 1 << 20},
-                   "tokens that are read at once; of a longer text the end is left out",
-                   "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json or "
-                   "tokenizer_config.json says");
+  cli::task_flags(app, o.service.model.head, i);
   cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 10},
                    fmt::format("words for a mask, candidates for an answer; the score of an answer is a share among {} "
                                "candidates, or among these if they are more",
                                i.answers.n_best_size));
-  cli::choice_flag(
-      app, "--pooling", i.pooling, inference::poolings(),
-      "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output; auto: as "
-      "modules.json of sentence-transformers says, with its normalization, else mean");
+  cli::pooling_flag(app, i);
   app.add_flag("--normalize", i.normalize, "embeddings of length 1 (/embed makes them so by default)");
-  app.add_option_function<std::string>(
-         "--null-score-diff-threshold",
-         [&o](const std::string& text) {
-           o.null_threshold = cli::parse_number("--null-score-diff-threshold", text, cli::Range<double>{-1e30, 1e30});
-         },
-         "a question may have no answer: \"\" is the answer if its score is better by more than this (default: every "
-         "question has one)")
-      ->type_name("FLOAT");
+  cli::null_threshold_flag(app, o.null_threshold);
   cli::set_heading(app, "task");
 }
 
@@ -99,17 +82,7 @@ void add_limits(CLI::App& app, Options& o) {
 }
 
 void add_machine(CLI::App& app, Options& o) {
-  training::Settings& machine = o.service.model.machine;
-  cli::device_flag(app, machine.device);
-  cli::choice_flag(app, "--precision", machine.precision, training::precisions(), "type of weights and activations");
-  app.add_option_function<std::string>(
-         "--threads",
-         [&machine](const std::string& text) {
-           machine.threads = cli::parse_number("--threads", text, cli::Range<int>{1, 4096});
-         },
-         "cores used; does not change an answer (1 to 4096; default every core this process may use)")
-      ->type_name("INT");
-  cli::kernels_flag(app, machine.cpu_kernels, "an answer");
+  cli::machine_flags(app, o.service.model.machine, "an answer");
   app.add_option("--check", o.check, "asks the server at this URL whether it is healthy, and exits with 0 or 5")
       ->type_name("URL");
   cli::set_heading(app, "machine");

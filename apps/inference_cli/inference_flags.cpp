@@ -1,0 +1,41 @@
+#include "apps/inference_cli/inference_flags.h"
+
+#include "apps/cli/flags.h"
+
+namespace bertrand::cli {
+
+using inference::Head;
+
+void task_flags(CLI::App& app, std::optional<Head>& head, inference::Options& options) {
+  io::Choices<std::optional<Head>> tasks = {{"auto", std::nullopt}};
+  for (const auto& [name, known] : inference::heads()) tasks.emplace_back(name, known);
+  choice_flag(app, "--task", head, tasks, "what to do; auto: as architectures in config.json say");
+  number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20},
+              "tokens that are read at once; of a longer text the end is left out",
+              "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json or "
+              "tokenizer_config.json says");
+}
+
+CLI::Option* pooling_flag(CLI::App& app, inference::Options& options) {
+  return choice_flag(
+      app, "--pooling", options.pooling, inference::poolings(),
+      "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output; auto: as "
+      "modules.json of sentence-transformers says, with its normalization, else mean");
+}
+
+CLI::Option* null_threshold_flag(CLI::App& app, std::optional<double>& threshold) {
+  return number_flag(app, "--null-score-diff-threshold", threshold, {-1e30, 1e30},
+                     "a question may have no answer: \"\" is the answer if its score is better by more than this "
+                     "(default: every question has one)");
+}
+
+void machine_flags(CLI::App& app, training::Settings& machine, const std::string& result) {
+  device_flag(app, machine.device);
+  choice_flag(app, "--precision", machine.precision, training::precisions(), "type of weights and activations");
+  number_flag(
+      app, "--threads", machine.threads, {1, 4096},
+      fmt::format("cores used; does not change {} (1 to 4096; default every core this process may use)", result));
+  kernels_flag(app, machine.cpu_kernels, result);
+}
+
+}  // namespace bertrand::cli

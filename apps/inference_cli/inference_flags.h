@@ -1,0 +1,25 @@
+// The flags of the programs that answer with a model, predict and serve.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "bert/inference/open.h"
+#include "training/run/settings.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace bertrand::cli {
+
+/// --task and --max-seq-length.
+void task_flags(CLI::App& app, std::optional<inference::Head>& head, inference::Options& options);
+CLI::Option* pooling_flag(CLI::App& app, inference::Options& options);
+/// --null-score-diff-threshold; none: every question has an answer.
+CLI::Option* null_threshold_flag(CLI::App& app, std::optional<double>& threshold);
+
+/// --device, --precision, --threads and --cpu-kernels. `result` is what the last two do not change.
+void machine_flags(CLI::App& app, training::Settings& machine, const std::string& result);
+
+}  // namespace bertrand::cli

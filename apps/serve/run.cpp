@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "io/say.h"
-#include "serving/check.h"
+#include "serving/health_check.h"
 
 namespace bertrand::serve {
 namespace {
@@ -27,7 +27,7 @@ std::size_t most_connections(std::size_t wanted) {
 }  // namespace
 
 void run(const Options& options) {
-  if (!options.check.empty()) return serving::check(options.check);
+  if (!options.check.empty()) return serving::require_healthy(options.check);
   serving::ServiceOptions complete_options = complete(options);
   complete_options.http.max_connections = most_connections(complete_options.http.max_connections);
   serving::Service service(complete_options);

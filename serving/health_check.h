@@ -9,13 +9,13 @@ namespace bertrand::serving {
 /// GET URL (its path is /health if it has none) of the first address of the host where anything answers within 5
 /// seconds. Throws Error(Failure::usage) for what is no http:// URL, and Error(Failure::io) if nothing answers or the
 /// answer has another status than 200.
-void check(const std::string& url);
+void require_healthy(const std::string& url);
 
 struct Reply {
   std::string line;     ///< the first of the answer; empty if there was none
   std::string problem;  ///< why there was none
 };
-/// Sends the request to one address after another until one answers.
+/// Sends the request to one address after another until one answers. A test chooses the addresses.
 Reply ask(const addrinfo* addresses, const std::string& request);
 
 }  // namespace bertrand::serving

@@ -1,5 +1,5 @@
 // A request by hand.
-#include "serving/check.h"
+#include "serving/health_check.h"
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -16,25 +16,25 @@
 namespace bertrand::serving {
 namespace {
 
-struct Place {
+struct Url {
   std::string host, port = "80", path = "/health";
 };
 
-Place read_url(const std::string& url) {
+Url read_url(const std::string& url) {
   constexpr std::string_view kBeginning = "http://";
   if (!url.starts_with(kBeginning)) fail(Failure::usage, "--check: expected http://HOST:PORT, got {}", url);
   std::string rest = url.substr(kBeginning.size());
-  Place place;
+  Url parts;
   if (const std::size_t slash = rest.find('/'); slash != std::string::npos) {
-    if (slash + 1 < rest.size()) place.path = rest.substr(slash);
+    if (slash + 1 < rest.size()) parts.path = rest.substr(slash);
     rest.resize(slash);
   }
   const std::size_t bracket = rest.find(']');  // [::1]:8501
   const std::size_t colon = rest.find(':', bracket == std::string::npos ? 0 : bracket);
   if (colon != std::string::npos)
-    place.port = std::to_string(io::parse_number<int>("--check: port", rest.substr(colon + 1), {1, 65535}));
-  place.host = bracket == std::string::npos ? rest.substr(0, colon) : rest.substr(1, bracket - 1);
-  return place;
+    parts.port = std::to_string(io::parse_number<int>("--check: port", rest.substr(colon + 1), {1, 65535}));
+  parts.host = bracket == std::string::npos ? rest.substr(0, colon) : rest.substr(1, bracket - 1);
+  return parts;
 }
 
 Reply ask_one(const addrinfo& address, const std::string& request) {
@@ -64,20 +64,20 @@ Reply ask(const addrinfo* addresses, const std::string& request) {
   return reply;
 }
 
-void check(const std::string& url) {
-  const Place place = read_url(url);
+void require_healthy(const std::string& url) {
+  const Url parts = read_url(url);
   const auto refuse = [&](const std::string& got) {
     fail(Failure::io, "{}: expected a healthy server, got {}", url, got);
   };
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(place.host.c_str(), place.port.c_str(), &wanted, &found); error != 0)
+  if (const int error = getaddrinfo(parts.host.c_str(), parts.port.c_str(), &wanted, &found); error != 0)
     refuse(gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
-  const bool is_ipv6 = place.host.find(':') != std::string::npos;
-  const std::string request = fmt::format("GET {} HTTP/1.1\r\nHost: {}{}{}:{}\r\nConnection: close\r\n\r\n", place.path,
-                                          is_ipv6 ? "[" : "", place.host, is_ipv6 ? "]" : "", place.port);
+  const bool is_ipv6 = parts.host.find(':') != std::string::npos;
+  const std::string request = fmt::format("GET {} HTTP/1.1\r\nHost: {}{}{}:{}\r\nConnection: close\r\n\r\n", parts.path,
+                                          is_ipv6 ? "[" : "", parts.host, is_ipv6 ? "]" : "", parts.port);
   const Reply reply = ask(found, request);
   if (!reply.line.starts_with("HTTP/1.1 200")) refuse(reply.line.empty() ? reply.problem : reply.line);
 }

@@ -1,5 +1,5 @@
 // serve --check: what it asks, and how it reads what is answered.
-#include "serving/check.h"
+#include "serving/health_check.h"
 
 #include <doctest/doctest.h>
 #include <netdb.h>
@@ -64,7 +64,7 @@ TEST_CASE("a health check asks for the path of its URL or else for /health, and 
     std::string request;
     std::thread server([&] { request = listener.serve({}); });
     errno = ENOENT;  // of an earlier call
-    CHECK(support::refusal(Failure::io, [&] { serving::check(url); }).ends_with(", got no answer"));
+    CHECK(support::refusal(Failure::io, [&] { serving::require_healthy(url); }).ends_with(", got no answer"));
     server.join();
     CHECK(request.find("\r\nHost: 127.0.0.1" + port + "\r\n") != std::string::npos);
     return request.substr(0, request.find('\r'));
@@ -76,7 +76,7 @@ TEST_CASE("a health check asks for the path of its URL or else for /health, and 
 }
 
 TEST_CASE("a health check of a host that there is not says why") {
-  const std::string refusal = support::refusal(Failure::io, [] { serving::check("http://no such host"); });
+  const std::string refusal = support::refusal(Failure::io, [] { serving::require_healthy("http://no such host"); });
   const std::string before = "http://no such host: expected a healthy server, got ";
   CHECK(refusal.starts_with(before));
   CHECK(refusal.size() > before.size());
@@ -87,7 +87,7 @@ TEST_CASE("a health check reads an answer that comes in pieces") {
   const auto check = [&](const std::vector<std::string>& pieces) {
     std::thread server([&] { listener.serve(pieces); });
     const std::string refusal =
-        support::refusal(Failure::io, [&] { serving::check("http://127.0.0.1" + listener.port); });
+        support::refusal(Failure::io, [&] { serving::require_healthy("http://127.0.0.1" + listener.port); });
     server.join();
     return refusal;
   };
@@ -95,7 +95,7 @@ TEST_CASE("a health check reads an answer that comes in pieces") {
   const std::string line = "HTTP/1.1 404 " + std::string(100, 'x');  // of which the first 63 bytes are shown
   CHECK(check({line}).ends_with("got HTTP/1.1 404 " + std::string(50, 'x')));
   std::thread server([&] { listener.serve({"HTTP/1.1 2", "00 OK\r\nContent-", "Length: 0\r\n\r\n"}); });
-  CHECK_NOTHROW(serving::check("http://127.0.0.1" + listener.port));
+  CHECK_NOTHROW(serving::require_healthy("http://127.0.0.1" + listener.port));
   server.join();
 }
 

@@ -88,10 +88,10 @@ std::vector<Work> Batcher::take() {
 }
 
 void Batcher::compute(std::vector<Work> works) {
-  struct Place {
-    std::size_t work, query;
+  struct QueryIndex {
+    std::size_t work, query;  // of the work
   };
-  std::vector<Place> places;
+  std::vector<QueryIndex> indices;
   std::vector<inference::Query> queries;
   std::vector<Outcome> outcomes(works.size());
   std::vector<std::size_t> missing;  // answers of each work; 0 as soon as it is done
@@ -102,7 +102,7 @@ void Batcher::compute(std::vector<Work> works) {
     missing.push_back(works[w].queries.size());
     outcomes[w].answers.resize(works[w].queries.size());
     for (std::size_t q = 0; q < works[w].queries.size(); ++q) {
-      places.push_back({w, q});
+      indices.push_back({w, q});
       queries.push_back(std::move(works[w].queries[q]));
     }
   }
@@ -114,7 +114,7 @@ void Batcher::compute(std::vector<Work> works) {
   try {
     inference::run_all(works.front().model->predictor(), queries, options_.max_tokens,
                        [&](std::size_t i, std::span<const inference::Outputs> outputs) {
-                         const auto [w, q] = places[i];
+                         const auto [w, q] = indices[i];
                          if (missing[w] == 0) return;  // another query of the work failed
                          // Only a request that is alone is larger than a batch.
                          if (works.size() == 1 && !works[w].is_wanted()) throw Left{};

@@ -10,19 +10,19 @@
 namespace bertrand::inference {
 namespace {
 
-struct Place {
-  std::size_t query, sequence;
+struct SequenceIndex {
+  std::size_t query, sequence;  // of the query
 };
 
 /// Every sequence of all queries, the longest first.
-std::vector<Place> by_length(std::span<const Query> queries) {
-  std::vector<Place> places;
+std::vector<SequenceIndex> by_length(std::span<const Query> queries) {
+  std::vector<SequenceIndex> indices;
   for (std::size_t q = 0; q < queries.size(); ++q)
-    for (std::size_t s = 0; s < queries[q].sequences.size(); ++s) places.push_back({q, s});
-  std::ranges::stable_sort(places, std::greater(), [&](const Place& place) {
-    return queries[place.query].sequences[place.sequence].token_ids.size();
+    for (std::size_t s = 0; s < queries[q].sequences.size(); ++s) indices.push_back({q, s});
+  std::ranges::stable_sort(indices, std::greater(), [&](const SequenceIndex& index) {
+    return queries[index.query].sequences[index.sequence].token_ids.size();
   });
-  return places;
+  return indices;
 }
 
 }  // namespace
@@ -46,19 +46,19 @@ void run_all(const Predictor& predictor, std::span<Query> queries, std::int64_t 
     outputs.emplace_back(query.sequences.size());
     missing.push_back(query.sequences.size());
   }
-  const std::vector<Place> places = by_length(queries);
-  for (std::size_t begin = 0, end = 0; begin < places.size(); begin = end) {
+  const std::vector<SequenceIndex> indices = by_length(queries);
+  for (std::size_t begin = 0, end = 0; begin < indices.size(); begin = end) {
     before_batch();
     std::vector<bert::Sequence> batch;
-    for (std::int64_t tokens = 0; end < places.size(); ++end) {
-      bert::Sequence& next = queries[places[end].query].sequences[places[end].sequence];
+    for (std::int64_t tokens = 0; end < indices.size(); ++end) {
+      bert::Sequence& next = queries[indices[end].query].sequences[indices[end].sequence];
       tokens += std::ssize(next.token_ids);
       if (tokens > max_tokens && !batch.empty()) break;
       batch.push_back(std::move(next));
     }
     std::vector<Outputs> computed = predictor.run(batch);
     for (std::size_t i = begin; i < end; ++i) {
-      const auto [query, sequence] = places[i];
+      const auto [query, sequence] = indices[i];
       outputs[query][sequence] = std::move(computed[i - begin]);
       if (--missing[query] > 0) continue;
       take(query, outputs[query]);

@@ -91,8 +91,8 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
   return example;
 }
 
-/// The place of an example, for messages.
-struct Place {
+/// Where an example stands, for messages.
+struct Location {
   const Dataset& dataset;
   const Example& example;
   std::string where() const { return dataset.where(example); }
@@ -111,18 +111,18 @@ std::optional<float> finite_number(const std::string& text) {
   return value;
 }
 
-std::int32_t class_of(const std::string& name, const Task& task, const LabelSet& labels, const Place& place) {
+std::int32_t class_of(const std::string& name, const Task& task, const LabelSet& labels, const Location& location) {
   if (const auto index = labels.find(name)) return *index;
   const auto is_number = [](const std::string& text) { return finite_number(text).has_value(); };
   const bool may_be_score = task.kind == Kind::classification && task.labels.empty() && is_number(name) &&
                             std::ranges::all_of(labels.names(), is_number);
-  fail(Failure::input, "{}: label: expected one of {}, got \"{}\"{}", place.where(), in_braces(labels.names()), name,
+  fail(Failure::input, "{}: label: expected one of {}, got \"{}\"{}", location.where(), in_braces(labels.names()), name,
        may_be_score ? "; hint: --kind regression learns numbers" : "");
 }
 
-float number_of(const std::string& text, const Place& place) {
+float number_of(const std::string& text, const Location& location) {
   const auto number = finite_number(text);
-  if (!number) fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", place.where(), text);
+  if (!number) fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", location.where(), text);
   return *number;
 }
 
@@ -165,15 +165,15 @@ std::string doubtful_header(const Task& task, const Table& table, const Layout& 
 
 std::vector<std::int32_t> targets_of(const Task& task, const LabelSet& labels, const Dataset& dataset,
                                      const Example& example) {
-  const Place place{dataset, example};
+  const Location location{dataset, example};
   switch (task.kind) {
-    case Kind::classification: return {class_of(*example.label, task, labels, place)};
-    case Kind::regression: return {std::bit_cast<std::int32_t>(number_of(*example.label, place))};
+    case Kind::classification: return {class_of(*example.label, task, labels, location)};
+    case Kind::regression: return {std::bit_cast<std::int32_t>(number_of(*example.label, location))};
     case Kind::multi_label: break;
   }
   std::vector<std::int32_t> flags(labels.size());
   for (const std::string& name : split_labels(*example.label, task.label_separator))
-    flags[static_cast<std::size_t>(class_of(name, task, labels, place))] = 1;
+    flags[static_cast<std::size_t>(class_of(name, task, labels, location))] = 1;
   return flags;
 }
 

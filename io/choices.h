@@ -1,6 +1,8 @@
 // A fixed set of names, each with what it stands for.
 #pragma once
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,11 +36,18 @@ std::string names_of(const Choices<T>& choices) {
   return fmt::format("{}", fmt::join(name_list(choices), ", "));
 }
 
-/// What `name` stands for. Throws Error(Failure::usage) naming the flag and all names if it is none of them.
+/// What `name` stands for, if it is one of the names.
 template <class T>
-const T& chosen(const std::string& flag, const std::string& name, const Choices<T>& choices) {
+std::optional<T> find_choice(const Choices<T>& choices, std::string_view name) {
   for (const auto& [known, choice] : choices)
     if (known == name) return choice;
+  return std::nullopt;
+}
+
+/// The same. Throws Error(Failure::usage) naming the flag and all names if it is none of them.
+template <class T>
+T chosen(const std::string& flag, const std::string& name, const Choices<T>& choices) {
+  if (const auto choice = find_choice(choices, name)) return *choice;
   fail(Failure::usage, "{}: expected one of {}, got \"{}\"{}", flag, names_of(choices), name,
        did_you_mean(name, name_list(choices)));
 }

@@ -82,8 +82,8 @@ void score_texts(const Options& options, tasks::Kind kind) {
   const tasks::Task task =
       is_custom ? tasks::custom_task({.kind = kind, .columns = options.columns}) : tasks::named_task(options.task);
   if (task.kind != kind)
-    fail(Failure::usage, "--task: expected one of {}, got {}, one of {}", tasks::kind_name(kind), options.task,
-         tasks::kind_name(task.kind));
+    fail(Failure::usage, "--task: expected one of {}, got {}, one of {}", io::name_in(tasks::kinds(), kind),
+         options.task, io::name_in(tasks::kinds(), task.kind));
   print(tasks::score_predictions(task, options.data.string(), options.predictions.string()), options);
 }
 

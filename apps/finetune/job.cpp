@@ -45,7 +45,8 @@ Job read_job(Options& options) {
   const bert::Config config = bert::read_config(options.model);
   bert::require_room_for_text(config, options.model);
   if (options.train.empty() && !training::is_given("--kind", options.settings.command))
-    if (const auto kind = tasks::kind_of_problem(config.problem_type)) options.kind = tasks::kind_name(*kind);
+    if (const auto kind = io::find_choice(tasks::problem_types(), config.problem_type))
+      options.kind = io::name_in(tasks::kinds(), *kind);
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   const std::optional<std::int64_t> trained = options.train.empty() ? trained_length(options.model) : std::nullopt;
   options.settings.max_seq_length =
@@ -75,7 +76,7 @@ void report_validity(const Job& job) {
   describe(options.prediction, objectives::File::prediction);
   const bert::Config config = job.task->directory().config;
   const std::vector<std::string>& labels = config.labels;
-  if (!labels.empty() && config.problem_type != tasks::problem_type(tasks::Kind::regression))
+  if (!labels.empty() && config.problem_type != io::name_in(tasks::problem_types(), tasks::Kind::regression))
     io::say(fmt::format("labels: {}, {}\n", labels.size(), io::one_line(tasks::in_braces(labels))));
   if (const std::string counts = job.task->rows_of_classes(); !counts.empty())
     io::say(fmt::format("{}: rows of labels: {}\n", options.train.string(), counts));

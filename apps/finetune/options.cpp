@@ -111,7 +111,7 @@ std::string figures_text(const std::vector<tasks::Figure>& figures) {
 
 std::vector<std::string> known_tasks() {
   std::vector<std::string> names = tasks::task_names();
-  for (const std::string& name : tasks::token_task_names()) names.push_back(name);
+  for (const std::string& name : io::name_list(tasks::token_tasks())) names.push_back(name);
   names.insert(names.end(), {"squad", "squad2", "msmarco", "custom"});
   return names;
 }
@@ -235,7 +235,7 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
       {.name = "--kind",
        .help = "classification, regression or multi-label (default classification, without --train that of the model)",
        .role = decisive,
-       .words = {"classification", "regression", "multi-label"}},
+       .words = io::name_list(tasks::kinds())},
       options.kind);
   table.text({"--label-separator", "between the labels of one row, for multi-label (default ,)", decisive, "", "TEXT"},
              options.label_separator);
@@ -243,8 +243,8 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
 
 /// The flags that some tasks alone understand, and these tasks.
 std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
-  const std::vector<std::string> custom = {"custom"}, ranking = {"msmarco"}, words = tasks::token_task_names(),
-                                 spans = {"squad", "squad2"};
+  const std::vector<std::string> custom = {"custom"}, ranking = {"msmarco"},
+                                 words = io::name_list(tasks::token_tasks()), spans = {"squad", "squad2"};
   const auto with = [](std::vector<std::string> names, const std::vector<std::string>& more) {
     names.insert(names.end(), more.begin(), more.end());
     return names;
@@ -292,7 +292,7 @@ void refuse_columns_of_objects(const Options& options) {
   for (const auto& file : {options.train, options.evaluation, options.prediction})
     if (!file.empty() && !io::is_json_lines(file)) return;
   const char* const flag = options.columns.text.empty() ? "--label-column" : "--text-column";
-  if (tasks::find_token_task(options.task) && !(options.columns.text + options.columns.label).empty())
+  if (io::find_choice(tasks::token_tasks(), options.task) && !(options.columns.text + options.columns.label).empty())
     fail(Failure::usage, "{}: expected a file with columns, got JSON lines, whose keys say what is what", flag);
 }
 
@@ -301,14 +301,14 @@ void refuse_columns_of_objects(const Options& options) {
 tasks::Task Options::make_task() const {
   if (task == "custom")
     return tasks::custom_task(
-        {.kind = tasks::parse_kind(kind), .columns = columns, .label_separator = label_separator});
+        {.kind = io::chosen("--kind", kind, tasks::kinds()), .columns = columns, .label_separator = label_separator});
   tasks::Task named = tasks::named_task(task);
   if (!named.language.empty()) named.language = language;
   return named;
 }
 
 std::optional<tasks::TokenOptions> Options::token_options() const {
-  const auto token_task = tasks::find_token_task(task);
+  const auto token_task = io::find_choice(tasks::token_tasks(), task);
   if (!token_task) return std::nullopt;
   tasks::TokenOptions found{.task = *token_task, .label_all_pieces = label_all_pieces};
   const io::Range<std::size_t> range{0, 1023};

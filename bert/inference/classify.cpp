@@ -13,11 +13,11 @@ namespace bertrand::inference {
 
 tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels) {
   using enum tasks::Kind;
-  if (const auto kind = tasks::kind_of_problem(config.problem_type)) return *kind;
+  const io::Choices<tasks::Kind>& types = tasks::problem_types();
+  if (const auto kind = io::find_choice(types, config.problem_type)) return *kind;
   if (!config.problem_type.empty())
-    fail(Failure::model, "config.json: problem_type: expected {}, {} or {}, got {}",
-         tasks::problem_type(classification), tasks::problem_type(regression), tasks::problem_type(multi_label),
-         config.problem_type);
+    fail(Failure::model, "config.json: problem_type: expected {}, {} or {}, got {}", io::name_in(types, classification),
+         io::name_in(types, regression), io::name_in(types, multi_label), config.problem_type);
   // One output that is not said to be a number is a label that holds or not: transformers' pipeline and cross-encoders.
   return labels == 1 ? multi_label : classification;
 }

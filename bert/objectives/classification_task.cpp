@@ -23,7 +23,7 @@ bert::Config config_of_task(bert::Config config, const tasks::TaskData& data) {
   if (config.type_vocab_size < 2 && (has_pairs(data.train) || has_pairs(data.evaluation) || has_pairs(data.prediction)))
     fail(Failure::model, "config.json: type_vocab_size: expected 2 for pairs of texts, got {}", config.type_vocab_size);
   config.architectures = {"BertForSequenceClassification"};
-  config.problem_type = tasks::problem_type(data.task.kind);
+  config.problem_type = io::name_in(tasks::problem_types(), data.task.kind);
   config.labels = data.labels.names();
   // transformers counts the outputs by the names, so a single score needs one too.
   if (data.task.kind == tasks::Kind::regression) config.labels = {"LABEL_0"};
@@ -41,7 +41,7 @@ LossWeights weights_of_task(const ClassificationTask::Options& options, const ta
   const bool any = options.balanced || !weights.plain();
   if (any && data.task.kind != tasks::Kind::classification)
     fail(Failure::usage, "--class-weights, --label-smoothing: expected with classes, got --kind {}",
-         tasks::kind_name(data.task.kind));
+         io::name_in(tasks::kinds(), data.task.kind));
   if (!weights.classes.empty() && weights.classes.size() != data.labels.size())
     fail(Failure::usage, "--class-weights: expected {}, a number for each of {}, got {} of them", data.labels.size(),
          tasks::in_braces(data.labels.names()), weights.classes.size());

@@ -58,7 +58,7 @@ bert::Config config_of_task(bert::Config config, bool training) {
   if (config.type_vocab_size < 2)
     fail(Failure::model, "config.json: type_vocab_size: expected 2 for a query and a passage, got {}",
          config.type_vocab_size);
-  const std::string_view expected = tasks::problem_type(tasks::Kind::classification);
+  const std::string expected = io::name_in(tasks::problem_types(), tasks::Kind::classification);
   if (!training && !config.problem_type.empty() && config.problem_type != expected)
     fail(Failure::model,
          "config.json: problem_type: expected {} for --task msmarco, got {}; hint: --train makes "

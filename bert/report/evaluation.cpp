@@ -168,7 +168,7 @@ io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo
   if (is_of("words", lines)) return words_of(lines, extent, let_go);
   if (is_of("answers", lines)) return answers_of(lines, extent, let_go);
   const Rows all = read_rows(lines, let_go);
-  io::Json json{{"kind", tasks::kind_name(all.kind)}, {"labels", all.labels}, {"rows", all.rows.size()}};
+  io::Json json{{"kind", io::name_in(tasks::kinds(), all.kind)}, {"labels", all.labels}, {"rows", all.rows.size()}};
   if (all.given > std::ssize(all.rows)) json["given"] = all.given;
   if (all.rows.empty()) return json;
   json["intervals"] = intervals(all);

@@ -163,10 +163,9 @@ Rows read_rows(std::string_view lines, const LetGo& let_go) {
   read_lines(lines, let_go, [&](const Line& from) {
     if (from.number > 1) return read_row(from, all);
     io::JsonReader& line = from.json;
-    const std::string kind = line.text("kind");
-    if (kind != "classification" && kind != "regression" && kind != "multi-label")
-      line.refuse("kind", "classification, regression or multi-label", line.find("kind"));
-    all.kind = tasks::parse_kind(kind);
+    const auto kind = io::find_choice(tasks::kinds(), line.text("kind"));
+    if (!kind) line.refuse("kind", "classification, regression or multi-label", line.find("kind"));
+    all.kind = *kind;
     all.labels = texts_of(line.list("labels"));
     for (const std::string& name : texts_of(line.list("metrics"))) {
       const std::span known = tasks::metrics_of(all.kind);

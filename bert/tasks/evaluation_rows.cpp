@@ -20,8 +20,9 @@ io::Json numbers_of(std::span<const std::int32_t> flags) {
 io::Json header(const Task& task, const LabelSet& labels, std::size_t given) {
   io::Json metrics = io::Json::array();
   for (const Metric metric : task.metrics) metrics.push_back(metric_name(metric));
-  return {{"task", task.name},         {"kind", kind_name(task.kind)}, {"labels", labels.names()},
-          {"positive", task.positive}, {"metrics", metrics},           {"given", given}};
+  return {{"task", task.name},        {"kind", io::name_in(kinds(), task.kind)},
+          {"labels", labels.names()}, {"positive", task.positive},
+          {"metrics", metrics},       {"given", given}};
 }
 
 }  // namespace

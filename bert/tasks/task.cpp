@@ -238,35 +238,17 @@ std::string widths(const Task& task) {
 
 }  // namespace
 
-std::string_view kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::classification: return "classification";
-    case Kind::regression: return "regression";
-    case Kind::multi_label: return "multi-label";
-  }
-  fail(Failure::bug, "kind_name: no such kind");
+const io::Choices<Kind>& kinds() {
+  static const io::Choices<Kind> choices{
+      {"classification", Kind::classification}, {"regression", Kind::regression}, {"multi-label", Kind::multi_label}};
+  return choices;
 }
 
-Kind parse_kind(std::string_view word) {
-  for (const Kind kind : {Kind::classification, Kind::regression, Kind::multi_label})
-    if (word == kind_name(kind)) return kind;
-  fail(Failure::usage, "--kind: expected classification, regression or multi-label, got {}{}", word,
-       io::did_you_mean(word, {"classification", "regression", "multi-label"}));
-}
-
-std::string_view problem_type(Kind kind) {
-  switch (kind) {
-    case Kind::classification: return "single_label_classification";
-    case Kind::regression: return "regression";
-    case Kind::multi_label: return "multi_label_classification";
-  }
-  fail(Failure::bug, "problem_type: no such kind");
-}
-
-std::optional<Kind> kind_of_problem(std::string_view word) {
-  for (const Kind kind : {Kind::classification, Kind::regression, Kind::multi_label})
-    if (word == problem_type(kind)) return kind;
-  return std::nullopt;
+const io::Choices<Kind>& problem_types() {
+  static const io::Choices<Kind> choices{{"single_label_classification", Kind::classification},
+                                         {"regression", Kind::regression},
+                                         {"multi_label_classification", Kind::multi_label}};
+  return choices;
 }
 
 std::string_view metric_name(Metric metric) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bert/tasks/table.h"
+#include "io/choices.h"
 
 namespace bertrand::tasks {
 
@@ -16,15 +17,10 @@ enum class Kind {
   multi_label      ///< any of n labels; binary cross-entropy
 };
 
-/// The word of the command line: classification, regression, multi-label. Throws Failure::usage for another.
-Kind parse_kind(std::string_view word);
-
-/// The word of config.json's problem_type.
-std::string_view problem_type(Kind kind);
-/// The kind that it names, if it is one of them.
-std::optional<Kind> kind_of_problem(std::string_view problem_type);
-/// As --kind has it: classification, regression or multi-label.
-std::string_view kind_name(Kind kind);
+/// As --kind has them.
+const io::Choices<Kind>& kinds();
+/// As config.json's problem_type has them.
+const io::Choices<Kind>& problem_types();
 
 /// f1 is the F1 of class 1 if there are two classes, else the mean of the classes' F1.
 enum class Metric { accuracy, f1, macro_f1, micro_f1, matthews, pearson, spearman };

@@ -31,14 +31,14 @@ LabelSet data_labels(const Task& task, const Tables& tables, const LabelSet& mod
 
 /// A model that is used as it is gives what it was trained to give.
 void check_kind(const ModelOutputs& model, const Task& task) {
-  const std::string_view expected = problem_type(task.kind);
+  const std::string expected = io::name_in(problem_types(), task.kind);
   if (model.problem_type.empty() || model.problem_type == expected) return;
   const bool custom = task.name == "custom";
-  const auto own = kind_of_problem(model.problem_type);
+  const auto own = io::find_choice(problem_types(), model.problem_type);
   fail(Failure::model, "{}: problem_type: expected {} for {}, got {}; hint: {}",
        (model.directory / "config.json").string(), expected,
-       custom ? fmt::format("--kind {}", kind_name(task.kind)) : "--task " + task.name, model.problem_type,
-       custom && own ? fmt::format("--kind {}", kind_name(*own)) : "--train makes another model of it");
+       custom ? fmt::format("--kind {}", io::name_in(kinds(), task.kind)) : "--task " + task.name, model.problem_type,
+       custom && own ? fmt::format("--kind {}", io::name_in(kinds(), *own)) : "--train makes another model of it");
 }
 
 /// A second text may be read by the name of its column alone, so a file without it would go unnoticed.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -15,9 +14,6 @@
 
 namespace bertrand::tasks {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, TokenTask>, 4> kTasks{
-    {{"ner", TokenTask::ner}, {"pos", TokenTask::pos}, {"punct", TokenTask::punct}, {"tokens", TokenTask::tokens}}};
 
 /// softmax(row)[label], where the label's entry is the largest.
 float probability_of(std::span<const float> row, std::int32_t label) {
@@ -61,16 +57,10 @@ ClassFigures micro_figures(const JudgedWords& words) {
 
 }  // namespace
 
-std::optional<TokenTask> find_token_task(std::string_view name) {
-  for (const auto& [known, task] : kTasks)
-    if (known == name) return task;
-  return std::nullopt;
-}
-
-std::vector<std::string> token_task_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, task] : kTasks) names.emplace_back(name);
-  return names;
+const io::Choices<TokenTask>& token_tasks() {
+  static const io::Choices<TokenTask> choices{
+      {"ner", TokenTask::ner}, {"pos", TokenTask::pos}, {"punct", TokenTask::punct}, {"tokens", TokenTask::tokens}};
+  return choices;
 }
 
 CommonLabel most_common(std::span<const std::int32_t> labels) {

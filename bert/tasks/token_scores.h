@@ -13,6 +13,7 @@
 #include "bert/tasks/metrics.h"
 #include "bert/tasks/token_file.h"
 #include "bert/tasks/token_windows.h"
+#include "io/choices.h"
 
 namespace bertrand::tasks {
 
@@ -23,9 +24,8 @@ enum class TokenTask {
   tokens  ///< any labels, judged as pos
 };
 
-/// The task of this name, if it is one of token_task_names().
-std::optional<TokenTask> find_token_task(std::string_view name);
-std::vector<std::string> token_task_names();
+/// As --task has them.
+const io::Choices<TokenTask>& token_tasks();
 
 /// A label and its share of the words.
 struct CommonLabel {

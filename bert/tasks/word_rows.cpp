@@ -4,19 +4,12 @@
 #include "io/json.h"
 
 namespace bertrand::tasks {
-namespace {
-
-std::string name_of(TokenTask task) {
-  for (const std::string& name : token_task_names())
-    if (find_token_task(name) == task) return name;
-  return "";
-}
-
-}  // namespace
 
 void write_word_rows(TokenTask task, const JudgedWords& words, const WordPredictions& predictions,
                      const std::function<void(std::string_view line)>& write) {
-  write(io::json_text({{"task", name_of(task)}, {"kind", "words"}, {"labels", words.names.names()}}) + "\n");
+  write(
+      io::json_text({{"task", io::name_in(token_tasks(), task)}, {"kind", "words"}, {"labels", words.names.names()}}) +
+      "\n");
   for (std::size_t s = 0; s < words.file.sentences(); ++s) {
     const std::size_t begin = words.file.offsets[s], count = words.file.offsets[s + 1] - begin;
     const auto part = [&](const auto& all) {

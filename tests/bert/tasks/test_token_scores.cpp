@@ -36,9 +36,9 @@ EncodedSentences words_of(const std::vector<std::int64_t>& pieces) {
 }  // namespace
 
 TEST_CASE("the tasks that label words have names") {
-  CHECK(token_task_names() == std::vector<std::string>{"ner", "pos", "punct", "tokens"});
-  CHECK(find_token_task("punct") == TokenTask::punct);
-  CHECK_FALSE(find_token_task("mrpc").has_value());
+  CHECK(io::name_list(token_tasks()) == std::vector<std::string>{"ner", "pos", "punct", "tokens"});
+  CHECK(io::find_choice(token_tasks(), "punct") == TokenTask::punct);
+  CHECK_FALSE(io::find_choice(token_tasks(), "mrpc").has_value());
 }
 
 TEST_CASE("the most common label is the first of equals and has its share") {

@@ -250,6 +250,8 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
     return names;
   };
   const std::vector<std::string> columns = with(words, custom);
+  std::vector<std::string> classes = with(tasks::task_names(), custom);
+  std::erase(classes, "stsb");  // which has numbers
   return {{"--text-column", columns},
           {"--label-column", columns},
           {"--text-pair-column", custom},
@@ -268,8 +270,8 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
           {"--n-best-size", spans},
           {"--max-answer-length", spans},
           {"--null-score-diff-threshold", {"squad2"}},
-          {"--class-weights", with(tasks::task_names(), custom)},
-          {"--label-smoothing", with(tasks::task_names(), custom)}};
+          {"--class-weights", classes},
+          {"--label-smoothing", classes}};
 }
 
 /// A flag of another task that has not its default.

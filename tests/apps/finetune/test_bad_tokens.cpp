@@ -91,6 +91,10 @@ TEST_CASE("flags of other tasks are refused by name") {
         "error: --layout: expected with --task ner, pos, punct, tokens, got --task mrpc\n");
   CHECK(refusal({"--task", "custom", "--label-all-pieces"}) ==
         "error: --label-all-pieces: expected with --task ner, pos, punct, tokens, got --task custom\n");
+  const std::string classes = "cola, sst2, mrpc, rte, qnli, wnli, mnli, qqp, xnli, custom";
+  for (const std::string task : {"ner", "stsb"})
+    CHECK(refusal({"--task", task, "--class-weights", "balanced"}) ==
+          fmt::format("error: --class-weights: expected with --task {}, got --task {}\n", classes, task));
   CHECK(refusal({"--text-column", "words"}) ==
         "error: --text-column: expected a whole number, 0 to 1023, got \"words\"\n");
   CHECK(refusal({"--text-column", "1", "--label-column", "1"}) ==

@@ -1,7 +1,7 @@
 // What the readers of tables and tensors make of bytes, for the scripts in bench/peers that compare them with others'
-// answers. usage: bench_answers csv|tsv|safetensors DIRECTORY Reads inputs from standard input, each with 4 bytes for
-// its length before it, and writes for each a line of JSON: what was read, or {"error": "…"}. DIRECTORY holds the input
-// of the moment.
+// answers. usage: bench_answers csv|tsv|safetensors DIRECTORY
+// Reads inputs from standard input, each with 4 bytes for its length before it, and writes for each a line of JSON:
+// what was read, or {"error": "…"}. DIRECTORY holds the input of the moment.
 #include <cstdio>
 #include <fstream>
 

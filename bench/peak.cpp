@@ -1,5 +1,5 @@
 // Measures what bounds everything else on this machine: fused multiply-adds a second, and bytes a second from memory.
-//   peak THREADS        prints one JSON line: GFLOP/s with the widest registers here (the most, and the median of half
+//   bench_peak THREADS  prints one JSON line: GFLOP/s with the widest registers here (the most, and the median of half
 //                       a second: what the machine gave at that moment, which neighbours and the clock change), the
 //                       clock and how many multiply-adds that makes a cycle, GB/s of reading
 // The clock is measured in another way, by a chain of integer products, so that it checks the rest: a processor of this

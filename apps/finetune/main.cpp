@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   finetune::Options options;
   return cli::run_training_main(
       "Fine-tunes a BERT to classify texts or pairs of texts, to score them, to give them several labels, to label "
-      "words, or to find answers in texts.",
+      "words, to find answers in texts, or to rank passages.",
       argc, argv,
       {.add_flags = [&](auto& table) { finetune::add_flags(table, options); },
        .settings = options.settings,

@@ -6,6 +6,6 @@ int main(int argc, char** argv) {
   using namespace bertrand;
   std::function<void()> command;
   return cli::run_main(
-      "Text and pre-training data: token ids, records, vocabularies.", argc, argv,
-      [&](CLI::App& app) { prepare::add_commands(app, command); }, [&] { command(); });
+      "Text and pre-training data: sentences, token ids, vocabularies, corpora, records, answer-span features.", argc,
+      argv, [&](CLI::App& app) { prepare::add_commands(app, command); }, [&] { command(); });
 }

@@ -81,7 +81,8 @@ void write_squad(const SquadRecordsOptions& options) {
     out.write(records);
     records.clear();
   };
-  tasks::walk_features(options.input, tokenizer, named, [&](const tasks::SquadFeatures& features) {
+  const auto walk = [&](const tasks::ParagraphUse& add) { tasks::walk_squad(options.input, add); };
+  tasks::walk_features(walk, tokenizer, named, [&](const tasks::SquadFeatures& features) {
     for (const std::string& warning : features.warnings()) io::warn("{}: {}", named.file, warning);
     features.for_windows(write_windows);
     questions += features.examples().size();

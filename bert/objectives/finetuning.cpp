@@ -15,8 +15,6 @@
 namespace bertrand::objectives {
 namespace {
 
-constexpr std::int64_t kBatches = 16;  // that a replica predicts before all look who is to stop: what a kill may cost
-
 /// The `count` longest examples, at least one, or all if there are fewer; the longest first.
 std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::int64_t count) {
   std::vector<std::int64_t> numbers;  // a heap whose first is the shortest
@@ -108,8 +106,13 @@ training::Metrics metrics_of(std::string_view bytes) {
 }  // namespace
 
 FineTuningObjective::FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch,
-                                         const distributed::Replica& self, bool quiet)
-    : task_(task), prediction_batch_(prediction_batch), self_(self), quiet_(quiet), model_(task.make_model()) {}
+                                         const distributed::Replica& self, bool quiet, tasks::SpillPlace spill)
+    : task_(task),
+      prediction_batch_(prediction_batch),
+      self_(self),
+      quiet_(quiet),
+      spill_(std::move(spill)),
+      model_(task.make_model()) {}
 
 std::int64_t FineTuningObjective::examples(std::int64_t) { return training().size(); }
 
@@ -143,7 +146,8 @@ std::int64_t FineTuningObjective::first_row(const tasks::EncodedDataset& example
 
 void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const Range& range,
                                   std::span<float> rows) const {
-  const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
+  const std::int64_t row = first_row(examples, range.first);
+  const auto begin_of = [&](std::int64_t number) { return (first_row(examples, number) - row) * model_->outputs(); };
   for (std::int64_t first = range.first; first < range.end && !io::stop_requested(); first += prediction_batch_) {
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(prediction_batch_, range.end - first)));
     std::iota(numbers.begin(), numbers.end(), first);
@@ -159,49 +163,73 @@ void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const R
   }
 }
 
+std::int64_t FineTuningObjective::examples_of_part() const {
+  constexpr std::int64_t kBatches = 16;  // of each replica
+  return kBatches * prediction_batch_ * self_.size();
+}
+
 tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& examples, bool shows_progress) const {
-  const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
-  tasks::Logits logits{.outputs = static_cast<std::size_t>(model_->outputs())};
-  logits.values.resize(static_cast<std::size_t>(begin_of(examples.size())));
-  io::ItemProgress progress("predicting", distributed::share_of(examples.size(), 0, self_.size()).count);
-  const bool shown = shows_progress && self_.first() && !quiet_;  // the others are as far
-  if (!distributed::work_on_share(self_, examples.size(), kBatches * prediction_batch_, [&](auto first, auto end) {
-        compute(examples, {first, end, first}, logits.values);
-        if (shown) progress.update(end);
-      }))
-    fail(Failure::interrupted, "interrupted while predicting: nothing was written; hint: run the command again");
-  distributed::gather<float>(self_, logits.values, examples.size(), begin_of);
+  tasks::Logits logits{.outputs = outputs()};
+  io::ItemProgress progress("predicting", examples.size());
+  std::vector<float> rows;
+  for (std::int64_t first = 0, count = 0; first < examples.size(); first += count) {
+    count = std::min(examples_of_part(), examples.size() - first);
+    const std::int64_t row = first_row(examples, first);
+    const auto begin_of = [&](std::int64_t i) { return (first_row(examples, first + i) - row) * model_->outputs(); };
+    const distributed::Share mine = distributed::share_of(count, self_.rank(), self_.size());
+    rows.resize(static_cast<std::size_t>(begin_of(count)));
+    compute(examples, {first + mine.first, first + mine.end(), first + mine.first},
+            std::span(rows).subspan(static_cast<std::size_t>(begin_of(mine.first))));
+    if (distributed::any(self_, io::stop_requested()))
+      fail(Failure::interrupted, "interrupted while predicting: nothing was written; hint: run the command again");
+    distributed::gather<float>(self_, rows, count, begin_of);
+    if (!self_.first()) continue;
+    logits.values.append(rows);
+    logits.values.spill_if_due(spill_);
+    if (shows_progress && !quiet_) progress.update(first + count);
+  }
+  logits.values.finish(spill_);
   return logits;
 }
 
 tasks::Logits FineTuningObjective::predict_streamed(const StreamedFile& file, KeptOutputs* kept) const {
   check(model_->rows() == bert::TaskModel::Rows::sequences, "streamed examples: expected one row of outputs each");
-  const std::unique_ptr<ExampleStream> stream = file.open(kBatches * prediction_batch_ * self_.size());
-  const std::int64_t width = model_->outputs();
+  const std::unique_ptr<ExampleStream> stream = file.open(examples_of_part());
   const std::int64_t resumed = distributed::broadcast_value(self_, kept ? kept->rows() : -1);  // -1: nothing is kept
-  tasks::Logits logits{.outputs = static_cast<std::size_t>(width)};
-  if (kept) logits.values = kept->values();
+  tasks::Logits logits{.outputs = outputs()};
   io::ItemProgress progress("predicting", file.examples);
+  std::vector<float> rows;
   std::int64_t row = 0;
   bool begun = false;
+  const auto begin = [&] {
+    begun = true;
+    if (!kept) return;
+    kept->truncate(row);
+    logits.values.append(kept->values());
+  };
   for (std::int64_t part; (part = stream->next_part()) > 0; row += part) {
     if (row + part <= resumed) continue;
-    if (!std::exchange(begun, true)) {
-      if (kept) kept->truncate(row);
+    if (!begun) {
+      begin();
       progress.begin(row);
     }
-    logits.values.resize(static_cast<std::size_t>((row + part) * width));
-    const std::span<float> rows = std::span(logits.values).subspan(static_cast<std::size_t>(row * width));
+    rows.resize(static_cast<std::size_t>(part) * outputs());
     const distributed::Share mine = distributed::share_of(part, self_.rank(), self_.size());
     const tasks::EncodedDataset examples = stream->encode(mine);
-    compute(examples, {0, mine.count, row + mine.first}, rows.subspan(static_cast<std::size_t>(mine.first * width)));
+    compute(examples, {0, mine.count, row + mine.first},
+            std::span(rows).subspan(static_cast<std::size_t>(mine.first) * outputs()));
     if (distributed::any(self_, io::stop_requested()))
       fail(Failure::interrupted, "interrupted after {} of {} predictions{}", row, file.examples,
            resumed >= 0 ? ": they are kept; hint: --resume goes on" : "");
     distributed::gather<float>(self_, rows, part);
     if (kept) kept->append(rows);
-    if (self_.first() && !quiet_) progress.update(row + part);
+    if (!self_.first()) continue;
+    logits.values.append(rows);
+    logits.values.spill_if_due(spill_);
+    if (!quiet_) progress.update(row + part);
   }
+  if (!begun) begin();  // all was kept
+  logits.values.finish(spill_);
   return logits;
 }
 
@@ -257,12 +285,21 @@ std::unique_ptr<training::Objective> FineTuningObjective::largest(const distribu
 
 /// The outputs, and as much again for figures and files that are made of them.
 std::size_t FineTuningObjective::bytes_of_outputs() const {
-  std::int64_t rows = 0;
+  const auto held = [&](std::size_t bytes) {
+    return spill_.directory.empty() ? bytes : std::min(bytes, spill_.held_bytes);
+  };
+  std::size_t bytes = 0;
+  const auto add = [&](std::int64_t count) {
+    const auto rows = static_cast<std::size_t>(count);
+    const std::size_t figures = rows * sizeof(double);
+    bytes += held(rows * outputs() * sizeof(float));
+    bytes += model_->rows() == bert::TaskModel::Rows::sequences ? figures : held(figures);
+  };
   for (const File file : {File::evaluation, File::prediction}) {
-    if (const tasks::EncodedDataset* examples = task_.examples(file)) rows += first_row(*examples, examples->size());
-    if (const auto streamed = task_.streamed(file)) rows += streamed->examples;
+    if (const tasks::EncodedDataset* examples = task_.examples(file)) add(first_row(*examples, examples->size()));
+    if (const auto streamed = task_.streamed(file)) add(streamed->examples);
   }
-  return 2 * static_cast<std::size_t>(rows) * (outputs() * sizeof(float) + sizeof(double));
+  return 2 * bytes;
 }
 
 std::size_t FineTuningObjective::data_bytes() const {

@@ -11,19 +11,19 @@ namespace bertrand::objectives {
 
 class FineTuningObjective : public BertObjective {
  public:
-  /// `prediction_batch`: examples evaluated or predicted at once. `quiet`: no progress is shown. The task and the
-  /// replica must outlive the objective.
+  /// `prediction_batch`: examples evaluated or predicted at once. `quiet`: no progress is shown. Outputs that are more
+  /// than `spill` says go to the disk. The task and the replica must outlive the objective.
   FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch, const distributed::Replica& self,
-                      bool quiet);
+                      bool quiet, tasks::SpillPlace spill = {});
 
   nn::Module& model() override { return *model_; }
   /// Numbers in a row of outputs.
   std::size_t outputs() const { return static_cast<std::size_t>(model_->outputs()); }
   /// The outputs for each example of a file, in order, nothing dropped out; none if the run has no such file. All
-  /// replicas call it, each computes its share, and all get all, the first one also what was kept before. What an
-  /// example gets does not depend on its batch. `kept`, on the first replica only: what was computed before, of a
-  /// streamed file, and where the outputs are kept. Throws Failure::interrupted on all replicas if one was asked to
-  /// stop, and Failure::numerics if an output is not finite.
+  /// replicas call it, each computes its share, and the first one gets all, the others no rows. What an example gets
+  /// does not depend on its batch. `kept`, on the first replica only: what was computed before, of a streamed file, and
+  /// where the outputs are kept. Throws Failure::interrupted on all replicas if one was asked to stop, and
+  /// Failure::numerics if an output is not finite.
   std::optional<tasks::Logits> predict(File file, KeptOutputs* kept = nullptr) const;
 
   std::int64_t examples(std::int64_t epoch) override;
@@ -53,8 +53,9 @@ class FineTuningObjective : public BertObjective {
   bert::DirectoryFiles directory() const override { return task_.directory(); }
   tasks::Logits predict_held(const tasks::EncodedDataset& examples, bool shows_progress) const;
   tasks::Logits predict_streamed(const StreamedFile& file, KeptOutputs* kept) const;
-  /// Computes the outputs of examples [first, end), each row into its place in `rows`. Ends early if the replica is
-  /// asked to stop.
+  /// How many examples are predicted before all replicas look who is to stop: what a kill may cost.
+  std::int64_t examples_of_part() const;
+  /// Computes the outputs of examples [first, end) into `rows`. Ends early if the replica is asked to stop.
   struct Range {
     std::int64_t first = 0, end = 0;
     std::int64_t number = 0;  ///< of the first one in its file, for messages
@@ -65,6 +66,7 @@ class FineTuningObjective : public BertObjective {
   std::int64_t first_row(const tasks::EncodedDataset& examples, std::int64_t number) const;
 
   const bool quiet_;
+  const tasks::SpillPlace spill_;
   std::unique_ptr<bert::TaskModel> model_;
   std::vector<std::int64_t> numbers_;  // of the step's examples
   double divisor_ = 1;                 // of their losses

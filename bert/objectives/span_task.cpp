@@ -105,62 +105,55 @@ Variable SpanTask::loss(const Variable& outputs, const bert::PackedBatch& batch,
 std::vector<tasks::Figure> SpanTask::figures() const {
   std::vector<tasks::Figure> all = tasks::answer_figures(options_.answers.version_2);
   if (!evaluation_) return all;
-  bool some_answer = false, none = false;
-  for (const tasks::SquadParagraph& paragraph : evaluation_->paragraphs())
-    for (const tasks::SquadQuestion& question : paragraph.questions)
-      (question.answers.empty() ? none : some_answer) = true;
   std::erase_if(all, [&](const tasks::Figure& figure) {
-    return (!some_answer && figure.name.starts_with("has_answer_")) || (!none && figure.name.starts_with("no_answer_"));
+    return (!evaluation_->has_answers() && figure.name.starts_with("has_answer_")) ||
+           (!evaluation_->has_unanswered() && figure.name.starts_with("no_answer_"));
   });
   return all;
 }
 
 training::Metrics SpanTask::evaluate(const tasks::Logits& outputs) const {
-  tasks::Answers answers;
-  tasks::NullOdds odds;
+  const bool version_2 = options_.answers.version_2;
+  std::vector<tasks::ScoredAnswer> all;
   tasks::AnswerOptions answered = options_.answers;  // each question, as any threshold may be the best
   answered.null_score_diff_threshold = std::numeric_limits<double>::infinity();
-  evaluation_->answer(outputs, answered, [&](const std::string& id, const tasks::Answer& answer) {
-    answers[id] = answer.text;
-    odds.emplace_back(id, answer.null_odds);
-  });
-  const auto& questions = evaluation_->paragraphs();
-  const tasks::AnswerScores scores =
-      options_.answers.version_2
-          ? tasks::score_squad2(questions, answers, odds, options_.answers.null_score_diff_threshold)
-          : tasks::score_squad(questions, answers);
+  evaluation_->answer(outputs, answered,
+                      [&](const auto&, const tasks::SquadQuestion& question, const tasks::Answer& answer) {
+                        all.push_back(tasks::scored_answer(question, answer.text, version_2));
+                        all.back().null_odds = answer.null_odds;
+                      });
   training::Metrics metrics;
-  for (const auto& [name, value] : scores.figures) metrics.push_back({metric_name(name), value});
+  for (const auto& [name, value] :
+       version_2 ? tasks::squad2_figures(all, options_.answers.null_score_diff_threshold) : tasks::squad_figures(all))
+    metrics.push_back({metric_name(name), value});
   return metrics;
-}
-
-std::filesystem::path SpanTask::write_answers(io::Files& files, const tasks::AnswerFiles::Place& place,
-                                              const tasks::SquadData& data, const tasks::Logits& outputs,
-                                              tasks::Answers* kept) const {
-  tasks::AnswerFiles out(files, place);
-  data.answer(outputs, options_.answers, [&](const std::string& id, const tasks::Answer& answer) {
-    out.add(id, answer);
-    if (kept) (*kept)[id] = answer.text;
-  });
-  out.publish();
-  return out.predictions();
 }
 
 void SpanTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                 const tasks::Logits& outputs) const {
-  tasks::Answers answers;
-  write_answers(files, {.directory = directory, .prefix = "eval_", .version_2 = options_.answers.version_2},
-                *evaluation_, outputs, &answers);
-  io::replace_in_parts(files, directory / "eval_rows.jsonl", [&](const auto& write) {
-    tasks::write_answer_rows(options_.answers.version_2, evaluation_->paragraphs(), answers, write);
-  });
+  const bool version_2 = options_.answers.version_2;
+  tasks::AnswerFiles out(files, {.directory = directory, .prefix = "eval_", .version_2 = version_2});
+  io::FileReplacer rows(files, directory / "eval_rows.jsonl");
+  rows.write(tasks::answer_rows_header(version_2));
+  evaluation_->answer(
+      outputs, options_.answers,
+      [&](const tasks::SquadParagraph& paragraph, const tasks::SquadQuestion& question, const tasks::Answer& answer) {
+        out.add(question.id, answer);
+        rows.write(tasks::answer_row(version_2, paragraph, question, answer.text));
+      });
+  out.publish();
+  rows.publish();
 }
 
 std::string SpanTask::write_predictions(io::Files& files, const std::filesystem::path& directory,
                                         const tasks::Logits& outputs) const {
-  const auto file =
-      write_answers(files, {.directory = directory, .version_2 = options_.answers.version_2}, *prediction_, outputs);
-  return fmt::format("{}: {}", file.string(), io::counted(prediction_->questions(), "answer"));
+  tasks::AnswerFiles out(files, {.directory = directory, .version_2 = options_.answers.version_2});
+  prediction_->answer(outputs, options_.answers,
+                      [&](const auto&, const tasks::SquadQuestion& question, const tasks::Answer& answer) {
+                        out.add(question.id, answer);
+                      });
+  out.publish();
+  return fmt::format("{}: {}", out.predictions().string(), io::counted(prediction_->questions(), "answer"));
 }
 
 std::string SpanTask::warnings() const {

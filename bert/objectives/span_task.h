@@ -41,9 +41,6 @@ class SpanTask : public FineTuningTask {
   std::vector<std::string> bad_rows() const override { return bad_rows_; }
 
  private:
-  std::filesystem::path write_answers(io::Files& files, const tasks::AnswerFiles::Place& place,
-                                      const tasks::SquadData& data, const tasks::Logits& outputs,
-                                      tasks::Answers* kept = nullptr) const;
   const tasks::SquadData* data(File file) const;
 
   const Options options_;

@@ -38,7 +38,7 @@ std::unique_ptr<bert::TaskModel> TokenTask::make_model() const {
 const tasks::EncodedDataset* TokenTask::examples(File file) const {
   if (file == File::train) return data_.train ? &data_.train->windows : nullptr;
   const auto& split = file == File::evaluation ? data_.evaluation : data_.prediction;
-  return split ? &split->encoded.windows : nullptr;
+  return split ? &split->windows : nullptr;
 }
 
 std::span<const std::int32_t> TokenTask::targets(std::int64_t number) const {
@@ -60,12 +60,16 @@ Variable TokenTask::loss(const Variable& logits, const bert::PackedBatch&, std::
   return softmax_cross_entropy(logits, ops::from_host(labels, {std::ssize(labels)}, logits.value().backend()), divisor);
 }
 
+tasks::WordPredictions TokenTask::predict(const tasks::TokenSplit& split, const tasks::Logits& outputs) const {
+  return tasks::predict_words(split.tokens.all(), outputs, data_.common(), data_.spill);
+}
+
 training::Metrics TokenTask::evaluate(const tasks::Logits& outputs) const {
   const tasks::TokenSplit& split = *data_.evaluation;
-  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
+  const tasks::WordPredictions words = predict(split, outputs);
   training::Metrics metrics = {{"eval_loss", tasks::mean_token_loss(split, outputs)}};
   for (const auto& [name, value] :
-       tasks::token_figures(data_.task, {split.file, data_.labels, split.labels, words.labels}))
+       tasks::token_figures(data_.task, {split.list, data_.labels, split.labels.all(), words.labels.all()}))
     metrics.push_back({name, value});
   return metrics;
 }
@@ -73,8 +77,8 @@ training::Metrics TokenTask::evaluate(const tasks::Logits& outputs) const {
 void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                  const tasks::Logits& outputs) const {
   const tasks::TokenSplit& split = *data_.evaluation;
-  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
-  const tasks::JudgedWords judged{split.file, data_.labels, split.labels, words.labels};
+  const tasks::WordPredictions words = predict(split, outputs);
+  const tasks::JudgedWords judged{split.list, data_.labels, split.labels.all(), words.labels.all()};
   io::replace_in_parts(files, directory / "eval_rows.jsonl",
                        [&](const auto& write) { tasks::write_word_rows(data_.task, judged, words, write); });
   io::replace_file(files, directory / "eval_report.tsv", tasks::token_report(data_.task, judged));
@@ -84,24 +88,24 @@ void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& 
 
 std::vector<FineTuningTask::Sample> TokenTask::samples(const tasks::Logits& outputs, std::size_t most) const {
   const tasks::TokenSplit& split = *data_.evaluation;
-  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
-  const auto labelled = [&](std::size_t w, std::int32_t label) {
-    const std::string& name = data_.labels.name(static_cast<std::size_t>(label));
-    return name == "O" ? "" : fmt::format("{} {}, ", split.file.words[w], name);
-  };
+  const tasks::WordPredictions words = predict(split, outputs);
   std::vector<Sample> samples;
-  most = std::min(most, split.file.sentences());
-  for (std::size_t s = 0; s < most; ++s) {
-    const std::size_t sentence = s * split.file.sentences() / most;
-    Sample& sample = samples.emplace_back();
-    sample.text = fmt::format("{}", fmt::join(split.file.sentence(sentence), " "));
-    for (std::size_t w = split.file.offsets[sentence]; w < split.file.offsets[sentence + 1]; ++w) {
-      sample.truth += labelled(w, split.labels[w]);
-      sample.prediction += labelled(w, words.labels[w]);
-    }
-    for (std::string* list : {&sample.truth, &sample.prediction})
-      if (!list->empty()) list->resize(list->size() - 2);  // without the last comma
-  }
+  most = std::min(most, split.sentences);
+  std::size_t begin = 0;
+  split.list.for_each([&](std::size_t s, const tasks::TokenFile& sentence) {
+    const std::size_t first = std::exchange(begin, begin + sentence.words.size());
+    if (samples.size() == most || s != samples.size() * split.sentences / most) return;
+    const auto labelled = [&](const tasks::Spillable<std::int32_t>& labels) {
+      std::vector<std::string> found;
+      for (std::size_t w = 0; w < sentence.words.size(); ++w)
+        if (const std::string& name = data_.labels.name(static_cast<std::size_t>(labels.all()[first + w])); name != "O")
+          found.push_back(fmt::format("{} {}", sentence.words[w], name));
+      return fmt::format("{}", fmt::join(found, ", "));
+    };
+    samples.push_back({.text = fmt::format("{}", fmt::join(sentence.words, " ")),
+                       .truth = labelled(split.labels),
+                       .prediction = labelled(words.labels)});
+  });
   return samples;
 }
 
@@ -109,12 +113,12 @@ std::string TokenTask::write_predictions(io::Files& files, const std::filesystem
                                          const tasks::Logits& outputs) const {
   const tasks::TokenSplit& split = *data_.prediction;
   const std::filesystem::path file = directory / "predictions.tsv";
-  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
+  const tasks::WordPredictions words = predict(split, outputs);
   io::replace_in_parts(files, file, [&](const auto& write) {
-    tasks::write_token_predictions_tsv(split.file, data_.labels, words, write);
+    tasks::write_token_predictions_tsv(split.list, data_.labels, words, write);
   });
   return fmt::format("{}: predictions of {} in {}", file.string(), io::counted(words.labels.size(), "word"),
-                     io::counted(split.file.sentences(), "sentence"));
+                     io::counted(split.sentences, "sentence"));
 }
 
 }  // namespace bertrand::objectives

@@ -31,6 +31,7 @@ class TokenTask : public FineTuningTask {
   std::vector<std::string> bad_rows() const override { return data_.bad_rows; }
 
  private:
+  tasks::WordPredictions predict(const tasks::TokenSplit& split, const tasks::Logits& outputs) const;
   /// The targets of one window of the training file: a label or −1 for each token.
   std::span<const std::int32_t> targets(std::int64_t number) const;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
+#include <utility>
 
 #include "bert/text/python_text.h"
 #include "io/error.h"
@@ -53,39 +53,16 @@ double f1_of(const Words& predicted, const Words& truth, bool no_answer_counts) 
   return (2 * precision * recall) / (precision + recall);
 }
 
-/// One question's scores against the best of its answers.
-struct Scored {
-  std::string id;
-  bool has_answer = false, answered = false;
-  double exact = 0, f1 = 0;
-};
-
-Scored score(const std::string& predicted, const std::vector<Words>& truths, bool version_2) {
-  Scored scored;
-  const Words words = words_of(predicted);
-  for (const Words& truth : truths) {
-    scored.exact = std::max(scored.exact, words == truth ? 1.0 : 0.0);
-    scored.f1 = std::max(scored.f1, f1_of(words, truth, version_2));
-  }
-  return scored;
-}
-
-std::vector<Words> truths_of(const SquadQuestion& question) {
-  std::vector<Words> truths;
-  for (const SquadAnswer& answer : question.answers) truths.push_back(words_of(answer.text));
-  return truths;
-}
-
 void for_questions(const std::vector<SquadParagraph>& data, const std::function<void(const SquadQuestion&)>& work) {
   for (const SquadParagraph& paragraph : data)
     for (const SquadQuestion& question : paragraph.questions) work(question);
 }
 
 /// <prefix>exact, <prefix>f1 and <prefix>total of those that `counts` accepts; nothing if there are none.
-void add_figures(std::map<std::string, double>& figures, const std::string& prefix, const std::vector<Scored>& all,
-                 const std::function<bool(const Scored&)>& counts) {
+void add_figures(AnswerFigures& figures, const std::string& prefix, std::span<const ScoredAnswer> all,
+                 const std::function<bool(const ScoredAnswer&)>& counts) {
   double exact = 0, f1 = 0, total = 0;
-  for (const Scored& scored : all) {
+  for (const ScoredAnswer& scored : all) {
     if (!counts(scored)) continue;
     exact += scored.exact, f1 += scored.f1, ++total;
   }
@@ -95,26 +72,45 @@ void add_figures(std::map<std::string, double>& figures, const std::string& pref
   figures[prefix + "total"] = total;
 }
 
+AnswerFigures figures_of(std::span<const ScoredAnswer> all) {
+  AnswerFigures figures;
+  add_figures(figures, "", all, [](const ScoredAnswer&) { return true; });
+  add_figures(figures, "HasAns_", all, [](const ScoredAnswer& scored) { return scored.has_answer; });
+  add_figures(figures, "NoAns_", all, [](const ScoredAnswer& scored) { return !scored.has_answer; });
+  return figures;
+}
+
+std::vector<ScoredAnswer> at_threshold(std::span<const ScoredAnswer> all, double threshold) {
+  std::vector<ScoredAnswer> kept(all.begin(), all.end());
+  for (ScoredAnswer& scored : kept)
+    if (scored.null_odds > threshold) scored.exact = scored.f1 = scored.has_answer ? 0 : 1;
+  return kept;
+}
+
+/// Answers in the order of the odds' file, which decides between equal ones.
+using Order = std::vector<const ScoredAnswer*>;
+
 /// The best score that a threshold on the odds can reach, in percent, and that threshold: find_best_thresh of the
-/// script.
-std::pair<double, double> best_threshold(const std::vector<Scored>& all, double Scored::*figure,
-                                         const std::vector<SquadParagraph>& data, NullOdds odds) {
-  std::map<std::string, const Scored*> by_id;
-  for (const Scored& scored : all) by_id[scored.id] = &scored;
-  double now = 0;
-  for_questions(data, [&](const SquadQuestion& question) { now += question.answers.empty() ? 1 : 0; });
-  double best = now, threshold = 0;
-  std::stable_sort(odds.begin(), odds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  for (const auto& [id, value] : odds) {
-    const auto found = by_id.find(id);
-    if (found == by_id.end()) continue;
-    const Scored& scored = *found->second;
-    now += scored.has_answer ? scored.*figure : scored.answered ? -1 : 0;
+/// script. `order` is by rising odds; `unanswered` questions have no answer.
+std::pair<double, double> best_threshold(const Order& order, double ScoredAnswer::*figure, double unanswered,
+                                         std::size_t questions) {
+  double now = unanswered, best = now, threshold = 0;
+  for (const ScoredAnswer* scored : order) {
+    now += scored->has_answer ? scored->*figure : scored->answered ? -1 : 0;
     if (now <= best) continue;
     best = now;
-    threshold = value;
+    threshold = scored->null_odds;
   }
-  return {100.0 * best / static_cast<double>(all.size()), threshold};
+  return {100.0 * best / static_cast<double>(questions), threshold};
+}
+
+void add_best(AnswerFigures& figures, Order order, double unanswered, std::size_t questions) {
+  std::ranges::stable_sort(order, {}, [](const ScoredAnswer* scored) { return scored->null_odds; });
+  for (const auto& [name, figure] : {std::pair("best_exact", &ScoredAnswer::exact), {"best_f1", &ScoredAnswer::f1}}) {
+    const auto [best, threshold] = best_threshold(order, figure, unanswered, questions);
+    figures[name] = best;
+    figures[std::string(name) + "_thresh"] = threshold;
+  }
 }
 
 }  // namespace
@@ -136,12 +132,43 @@ double answer_f1(const std::string& predicted, const std::string& truth, bool no
   return f1_of(words_of(predicted), words_of(truth), no_answer_counts);
 }
 
+ScoredAnswer scored_answer(const SquadQuestion& question, const std::string& predicted, bool version_2) {
+  std::vector<Words> truths;
+  for (const SquadAnswer& answer : question.answers) truths.push_back(words_of(answer.text));
+  if (version_2) {
+    std::erase_if(truths, [](const Words& words) { return words.empty(); });
+    if (truths.empty()) truths.emplace_back();  // the only right answer is none
+  }
+  ScoredAnswer scored{.has_answer = !question.answers.empty(), .answered = !predicted.empty()};
+  const Words words = words_of(predicted);
+  for (const Words& truth : truths) {
+    scored.exact = std::max(scored.exact, words == truth ? 1.0 : 0.0);
+    scored.f1 = std::max(scored.f1, f1_of(words, truth, version_2));
+  }
+  return scored;
+}
+
+AnswerFigures squad_figures(std::span<const ScoredAnswer> all) {
+  AnswerFigures figures;
+  add_figures(figures, "", all, [](const ScoredAnswer&) { return true; });
+  return {{"exact_match", figures.at("exact")}, {"f1", figures.at("f1")}};
+}
+
+AnswerFigures squad2_figures(std::span<const ScoredAnswer> all, double threshold) {
+  AnswerFigures figures = figures_of(at_threshold(all, threshold));
+  Order order;
+  for (const ScoredAnswer& scored : all) order.push_back(&scored);
+  add_best(figures, std::move(order), static_cast<double>(std::ranges::count(all, false, &ScoredAnswer::has_answer)),
+           all.size());
+  return figures;
+}
+
 AnswerScores score_squad(const std::vector<SquadParagraph>& data, const Answers& predicted,
                          const SquadScoreFiles& files) {
   AnswerScores scores;
-  double exact = 0, f1 = 0, total = 0;
+  std::vector<ScoredAnswer> all;
   for_questions(data, [&](const SquadQuestion& question) {
-    ++total;
+    all.emplace_back();
     const auto found = predicted.find(question.id);
     if (found == predicted.end()) {
       scores.missing.push_back(question.id);
@@ -150,53 +177,49 @@ AnswerScores score_squad(const std::vector<SquadParagraph>& data, const Answers&
     if (question.answers.empty())
       fail(Failure::input, "{}: question {}: answers: expected at least one, got none; hint: is it SQuAD 2.0?",
            files.data, question.id);
-    const Scored scored = score(found->second, truths_of(question), false);
-    exact += scored.exact, f1 += scored.f1;
+    all.back() = scored_answer(question, found->second, false);
   });
-  if (total == 0) fail(Failure::input, "{}: expected at least one question, got none", files.data);
-  scores.figures = {{"exact_match", 100.0 * exact / total}, {"f1", 100.0 * f1 / total}};
+  if (all.empty()) fail(Failure::input, "{}: expected at least one question, got none", files.data);
+  scores.figures = squad_figures(all);
   return scores;
 }
 
 AnswerScores score_squad2(const std::vector<SquadParagraph>& data, const Answers& predicted,
                           const std::optional<NullOdds>& null_odds, double threshold, const SquadScoreFiles& files) {
   AnswerScores scores;
-  std::vector<Scored> raw;
+  std::vector<ScoredAnswer> all;
+  std::vector<std::string> ids;
+  double unanswered = 0;
   for_questions(data, [&](const SquadQuestion& question) {
+    unanswered += question.answers.empty() ? 1 : 0;
     const auto found = predicted.find(question.id);
     if (found == predicted.end()) {
       scores.missing.push_back(question.id);
       return;
     }
-    std::vector<Words> truths = truths_of(question);
-    std::erase_if(truths, [](const Words& words) { return words.empty(); });
-    if (truths.empty()) truths.emplace_back();  // the only right answer is none
-    Scored scored = score(found->second, truths, true);
-    scored.id = question.id;
-    scored.has_answer = !question.answers.empty();
-    scored.answered = !found->second.empty();
-    raw.push_back(std::move(scored));
+    all.push_back(scored_answer(question, found->second, true));
+    ids.push_back(question.id);
   });
-  if (raw.empty())
+  if (all.empty())
     fail(Failure::input, "{}: expected at least one question that the predictions answer, got none", files.data);
-  std::vector<Scored> at_threshold = raw;
-  if (null_odds) {
-    const std::map<std::string, double> odds(null_odds->begin(), null_odds->end());
-    for (Scored& scored : at_threshold) {
-      const auto found = odds.find(scored.id);
-      if (found == odds.end())
-        fail(Failure::input, "{}: expected a number for question {}, got none", files.null_odds, scored.id);
-      if (found->second > threshold) scored.exact = scored.f1 = scored.has_answer ? 0 : 1;
-    }
+  if (!null_odds) {
+    scores.figures = figures_of(all);
+    return scores;
   }
-  add_figures(scores.figures, "", at_threshold, [](const Scored&) { return true; });
-  add_figures(scores.figures, "HasAns_", at_threshold, [](const Scored& scored) { return scored.has_answer; });
-  add_figures(scores.figures, "NoAns_", at_threshold, [](const Scored& scored) { return !scored.has_answer; });
-  if (!null_odds) return scores;
-  const auto [exact, exact_threshold] = best_threshold(raw, &Scored::exact, data, *null_odds);
-  const auto [f1, f1_threshold] = best_threshold(raw, &Scored::f1, data, *null_odds);
-  scores.figures["best_exact"] = exact, scores.figures["best_exact_thresh"] = exact_threshold;
-  scores.figures["best_f1"] = f1, scores.figures["best_f1_thresh"] = f1_threshold;
+  const std::map<std::string, double> odds(null_odds->begin(), null_odds->end());
+  std::map<std::string, const ScoredAnswer*> by_id;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto found = odds.find(ids[i]);
+    if (found == odds.end())
+      fail(Failure::input, "{}: expected a number for question {}, got none", files.null_odds, ids[i]);
+    all[i].null_odds = found->second;
+    by_id[ids[i]] = &all[i];
+  }
+  Order order;
+  for (const auto& [id, value] : *null_odds)
+    if (const auto found = by_id.find(id); found != by_id.end()) order.push_back(found->second);
+  scores.figures = figures_of(at_threshold(all, threshold));
+  add_best(scores.figures, std::move(order), unanswered, all.size());
   return scores;
 }
 

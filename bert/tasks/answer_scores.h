@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +25,25 @@ using Answers = std::map<std::string, std::string>;  ///< by the question's id
 /// (id, how much better no answer scores), in the file's order, which decides between equal ones.
 using NullOdds = std::vector<std::pair<std::string, double>>;
 
-/// Figures by the script's names, and questions that `predicted` lacks, in the data's order.
+/// One question's scores against the best of its answers.
+struct ScoredAnswer {
+  double exact = 0, f1 = 0;
+  double null_odds = 0;  ///< how much better no answer scores
+  bool has_answer = false, answered = false;
+};
+/// `version_2`: there may be no answer.
+ScoredAnswer scored_answer(const SquadQuestion& question, const std::string& predicted, bool version_2);
+
+using AnswerFigures = std::map<std::string, double>;  ///< by the script's names
+/// exact_match and f1 of all questions, of which there is one at least.
+AnswerFigures squad_figures(std::span<const ScoredAnswer> all);
+/// exact, f1 and total; the same with HasAns_ and NoAns_; and best_exact, best_exact_thresh, best_f1 and
+/// best_f1_thresh. An answer whose odds are above `threshold` counts as none.
+AnswerFigures squad2_figures(std::span<const ScoredAnswer> all, double threshold);
+
+/// Figures, and questions that `predicted` lacks, in the data's order.
 struct AnswerScores {
-  std::map<std::string, double> figures;
+  AnswerFigures figures;
   std::vector<std::string> missing;
 };
 

@@ -68,7 +68,8 @@ double loss_of(Kind kind, std::span<const float> row, Targets targets) {
 /// A metric of these outputs.
 std::function<double(Metric)> scores_of(const Task& task, const Logits& logits, Targets targets) {
   if (task.kind == Kind::regression) {
-    std::vector<double> predicted(logits.values.begin(), logits.values.end()), truth;
+    const std::span<const float> values = logits.values.all();
+    std::vector<double> predicted(values.begin(), values.end()), truth;
     for (const std::int32_t target : targets) truth.push_back(std::bit_cast<float>(target));
     return [predicted = std::move(predicted), truth = std::move(truth)](Metric metric) {
       return score(metric, predicted, truth);
@@ -234,11 +235,14 @@ double cross_entropy(std::span<const float> row, std::int32_t label) {
 
 std::vector<std::int32_t> decisions(Kind kind, const Logits& logits) {
   std::vector<std::int32_t> made;
-  made.reserve(kind == Kind::classification ? logits.rows() : logits.values.size());
-  if (kind == Kind::classification)
-    for (std::size_t i = 0; i < logits.rows(); ++i) made.push_back(arg_max(logits.row(i)));
-  else
-    for (const float x : logits.values) made.push_back(x >= 0);  // a probability of at least one half
+  made.reserve(logits.rows() * width_of(kind, logits));
+  for (std::size_t i = 0; i < logits.rows(); ++i) {
+    logits.let_go(i);  // for memory alone
+    const std::span<const float> row = logits.row(i);
+    if (kind == Kind::classification) made.push_back(arg_max(row));
+    else
+      for (const float x : row) made.push_back(x >= 0);  // a probability of at least one half
+  }
   return made;
 }
 
@@ -246,7 +250,10 @@ double mean_loss(Kind kind, const Logits& logits, Targets targets) {
   const std::size_t width = width_of(kind, logits), rows = logits.rows();
   check_lengths(rows * width, targets.size(), "mean_loss");
   double sum = 0;
-  for (std::size_t i = 0; i < rows; ++i) sum += loss_of(kind, logits.row(i), targets.subspan(i * width, width));
+  for (std::size_t i = 0; i < rows; ++i) {
+    sum += loss_of(kind, logits.row(i), targets.subspan(i * width, width));
+    logits.let_go(i);  // for memory alone
+  }
   return sum / static_cast<double>(rows);
 }
 

@@ -8,6 +8,7 @@
 
 #include "bert/tasks/class_figures.h"
 #include "bert/tasks/dataset.h"
+#include "bert/tasks/spillable.h"
 #include "bert/tasks/task.h"
 
 namespace bertrand::tasks {
@@ -48,11 +49,16 @@ double score(Metric metric, const MultiLabelScores& scores);
 
 /// The head's outputs, a row per example: what evaluation and prediction start from.
 struct Logits {
-  std::size_t outputs = 0;    ///< per example: classes, labels, or 1
-  std::vector<float> values;  ///< [examples, outputs]
+  std::size_t outputs = 0;  ///< per example: classes, labels, or 1
+  Spillable<float> values;  ///< [examples, outputs]
 
-  std::span<const float> row(std::size_t example) const { return {values.data() + example * outputs, outputs}; }
-  std::size_t rows() const { return outputs ? values.size() / outputs : 0; }
+  std::span<const float> row(std::size_t example) const { return values.all().subspan(example * outputs, outputs); }
+  std::size_t rows() const { return outputs ? static_cast<std::size_t>(values.size()) / outputs : 0; }
+  /// For loops over all rows: now and then gives back the memory of those before this one.
+  void let_go(std::size_t row) const {
+    constexpr std::size_t kLetGo = std::size_t{1} << 22;  // values
+    if (row * outputs % kLetGo < outputs) values.let_go();
+  }
 };
 
 /// The place of the largest, the first of equals.

@@ -40,6 +40,7 @@ void write_predictions_tsv(const Task& task, const LabelSet& labels, const Datas
       text += cell(bad->id) + std::string(columns, '\t') + '\n';
   };
   dataset.examples.for_each([&](std::size_t number, const Example& example) {
+    logits.let_go(number);  // for memory alone
     const std::span<const float> row = logits.row(number);
     const std::vector<double> all = probabilities(task.kind, row);
     const std::vector<float> shares(all.begin(), all.end());

@@ -67,7 +67,7 @@ void RowList::add(const Row& row) {
   }
   bytes_.append(row_);
   ++size_;
-  if (place_.is_due(bytes_.unspilled_bytes(), bytes_.is_spilled())) bytes_.spill(place_);
+  bytes_.spill_if_due(place_);
 }
 
 void RowList::for_each(const std::function<void(const Row&)>& use) const {

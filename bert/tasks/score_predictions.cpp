@@ -77,11 +77,12 @@ void check_same_rows(const LabelledRows& predicted, const LabelledRows& truth) {
 Logits outputs_that_say(const Task& task, const LabelledRows& predicted, std::size_t classes) {
   const bool numbers = task.kind == Kind::regression;
   Logits logits{.outputs = numbers ? 1 : classes, .values = {}};
-  logits.values.resize(predicted.targets.size() * logits.outputs);
+  std::vector<float> values(predicted.targets.size() * logits.outputs);
   for (std::size_t i = 0; i < predicted.targets.size(); ++i) {
-    if (numbers) logits.values[i] = std::bit_cast<float>(predicted.targets[i]);
-    else logits.values[i * classes + static_cast<std::size_t>(predicted.targets[i])] = 1;
+    if (numbers) values[i] = std::bit_cast<float>(predicted.targets[i]);
+    else values[i * classes + static_cast<std::size_t>(predicted.targets[i])] = 1;
   }
+  logits.values.append(values);
   return logits;
 }
 

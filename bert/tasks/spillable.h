@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -44,6 +45,9 @@ class SpillFile {
 template <class T>
 class Spillable {
  public:
+  Spillable() = default;
+  Spillable(std::initializer_list<T> values) : held_(values) {}
+
   void push_back(const T& value) { held_.push_back(value); }
   template <class Range>
   void append(const Range& values) {
@@ -60,6 +64,10 @@ class Spillable {
     file_->append(std::as_bytes(std::span(held_)));
     in_file_ += std::ssize(held_);
     std::vector<T>().swap(held_);  // clear() would keep the memory
+  }
+  /// The same if it is more than `place` says.
+  void spill_if_due(const SpillPlace& place) {
+    if (place.is_due(unspilled_bytes(), is_spilled())) spill(place);
   }
   /// After the last element.
   void finish(const SpillPlace& place) {

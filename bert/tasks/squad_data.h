@@ -1,10 +1,10 @@
 // A file of questions as the model reads it: its windows one after the other, and the way from logits back to answers.
 #pragma once
 #include <functional>
-#include <optional>
 
 #include "bert/tasks/encode.h"
 #include "bert/tasks/metrics.h"
+#include "bert/tasks/paragraph_list.h"
 #include "bert/tasks/squad_answers.h"
 
 namespace bertrand::tasks {
@@ -16,8 +16,8 @@ enum class SquadUse {
   prediction   ///< answers are not looked at
 };
 
-/// Has the ids of all windows, on the disk if they are many; to answer, also the texts and their pieces, once, in
-/// memory. Windows are made again when answers are made. The tokenizer must outlive it.
+/// Has the ids of all windows and, to answer, the texts, on the disk if they are many. Windows are made again when
+/// answers are made. The tokenizer must outlive it.
 class SquadData {
  public:
   /// `options` without file and training, which follow from the others. Throws Error(Failure::usage) as
@@ -32,15 +32,17 @@ class SquadData {
   /// To train on, two targets each: where the answer begins and ends in the window.
   const EncodedDataset& windows() const { return windows_; }
 
-  /// On the host, beside the windows: texts and their pieces.
-  std::size_t bytes() const;
+  /// On the host, beside the windows: texts.
+  std::size_t bytes() const { return paragraphs_.held_bytes() + first_tokens_.held_bytes(); }
 
-  const std::vector<SquadParagraph>& paragraphs() const { return paragraphs_; }
   std::int64_t questions() const { return questions_; }
+  /// Whether some question of a file to evaluate on has an answer, and whether some has none.
+  bool has_answers() const { return some_answer_; }
+  bool has_unanswered() const { return some_without_; }
+  using AnswerUse = std::function<void(const SquadParagraph&, const SquadQuestion&, const Answer&)>;
   /// The answers that the logits [tokens of all windows, start and end] give, in the file's order; `use` is called in
   /// this thread.
-  void answer(const Logits& logits, const AnswerOptions& options,
-              const std::function<void(const std::string& id, const Answer& answer)>& use) const;
+  void answer(const Logits& logits, const AnswerOptions& options, const AnswerUse& use) const;
 
   /// Lines for people.
   std::string warnings() const { return warnings_; }
@@ -48,18 +50,18 @@ class SquadData {
 
  private:
   void check_truth(const SquadQuestion& question) const;
+  void keep(const SquadParagraph& paragraph, std::vector<std::string>* bad);
   void encode(const SquadFeatures& features);
   std::string make_warnings() const;
-  std::vector<ScoredWindow> scored(const SquadExample& example, const Logits& logits, std::int64_t first_token,
-                                   text::Encoder& encoder) const;
 
   const SquadUse use_;
   const text::Tokenizer& tokenizer_;
   const SquadOptions options_;
-  std::vector<SquadParagraph> paragraphs_;
-  std::optional<SquadFeatures> features_;  // refers to the paragraphs
+  const SpillPlace spill_;
+  ParagraphList paragraphs_;  // to answer
   EncodedDataset windows_;
-  std::vector<std::int64_t> first_tokens_;  // [questions]: where the windows of each begin; to answer
+  Spillable<std::int64_t> first_tokens_;  // [questions]: where the windows of each begin; to answer
+  bool some_answer_ = false, some_without_ = false;
   std::int64_t questions_ = 0;
   QuestionCount without_question_, without_text_, impossible_, empty_answers_;
   std::vector<std::string> left_out_;  // what is said of the first questions that are

@@ -195,16 +195,6 @@ SquadFeatures::Pieces SquadFeatures::answer_pieces(const SquadExample& example, 
   return whole;
 }
 
-std::size_t SquadFeatures::bytes() const {
-  std::size_t bytes = examples_.capacity() * sizeof(SquadExample);
-  for (const SquadContext& context : contexts_)
-    bytes += context.words.capacity() * sizeof(std::string_view) +
-             (context.pieces.capacity() + context.word_of_piece.capacity() + context.first_piece.capacity()) *
-                 sizeof(std::int32_t) +
-             context.places.capacity() * sizeof(std::string_view);
-  return bytes;
-}
-
 void SquadFeatures::windows(const SquadExample& example, text::Encoder& encoder, std::vector<SquadWindow>& out) const {
   const SquadContext& context = contexts_[example.paragraph];
   const text::Vocabulary& vocabulary = tokenizer_.vocabulary();
@@ -256,9 +246,9 @@ void SquadFeatures::for_windows(
   });
 }
 
-void walk_features(const std::filesystem::path& file, const text::Tokenizer& tokenizer, const SquadOptions& options,
-                   const std::function<void(const SquadFeatures&)>& use, std::vector<std::string>* bad,
-                   const ParagraphFilter& wanted) {
+void walk_features(const std::function<void(const ParagraphUse& add)>& walk, const text::Tokenizer& tokenizer,
+                   const SquadOptions& options, const std::function<void(const SquadFeatures&)>& use,
+                   std::vector<std::string>* bad) {
   constexpr std::size_t kBytes = std::size_t{1} << 22;
   std::vector<SquadParagraph> some;
   std::size_t bytes = 0;
@@ -267,12 +257,11 @@ void walk_features(const std::filesystem::path& file, const text::Tokenizer& tok
     some.clear();
     bytes = 0;  // how large the parts are is for memory alone
   };
-  const auto add = [&](SquadParagraph&& paragraph) {
+  walk([&](SquadParagraph&& paragraph) {
     bytes += text_bytes(paragraph);  // for memory alone
     some.push_back(std::move(paragraph));
     if (bytes >= kBytes) use_some();  // for memory alone: the last call would take all
-  };
-  walk_squad(file, add, wanted);
+  });
   use_some();
 }
 

@@ -2,7 +2,6 @@
 // google-research/bert's run_squad.py, record by record (read_squad_examples, convert_examples_to_features).
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -83,7 +82,7 @@ class SquadFeatures {
                 const SquadOptions& options, std::vector<std::string>* bad = nullptr);
 
   const std::vector<SquadExample>& examples() const { return examples_; }
-  std::size_t bytes() const;  ///< held in memory
+  const SquadParagraph& paragraph(const SquadExample& example) const { return paragraphs_[example.paragraph]; }
   const SquadContext& context(const SquadExample& example) const { return contexts_[example.paragraph]; }
   /// "question …: Could not find answer: '…' vs. '…'" of each question that was left out.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -110,10 +109,11 @@ class SquadFeatures {
   std::vector<std::string> warnings_;
 };
 
-/// The features of a file in parts of a few megabytes, in order, none of which is held: so many paragraphs that all
-/// threads have work. Throws as walk_squad and SquadFeatures.
-void walk_features(const std::filesystem::path& file, const text::Tokenizer& tokenizer, const SquadOptions& options,
-                   const std::function<void(const SquadFeatures&)>& use, std::vector<std::string>* bad = nullptr,
-                   const ParagraphFilter& wanted = {});
+using ParagraphUse = std::function<void(SquadParagraph&& paragraph)>;
+/// The features of the paragraphs that `walk` hands over, in parts of a few megabytes, in order, none of which is held:
+/// so many paragraphs that all threads have work. Throws as SquadFeatures.
+void walk_features(const std::function<void(const ParagraphUse& add)>& walk, const text::Tokenizer& tokenizer,
+                   const SquadOptions& options, const std::function<void(const SquadFeatures&)>& use,
+                   std::vector<std::string>* bad = nullptr);
 
 }  // namespace bertrand::tasks

@@ -12,11 +12,19 @@
 namespace bertrand::tasks {
 namespace {
 
-std::optional<TokenSplit> read(const TokenOptions& options, const std::filesystem::path& path, bool needs_label,
-                               std::vector<std::string>* bad) {
+std::optional<TokenSplit> read(const TokenOptions& options, const std::filesystem::path& path, const SpillPlace& spill,
+                               bool needs_label, std::vector<std::string>* bad) {
   if (path.empty()) return std::nullopt;
   std::optional<TokenSplit> split(std::in_place);
-  split->file = read_token_file(path.string(), options.columns, needs_label, bad);
+  split->file = path.string();
+  split->list = SentenceList(spill);
+  const auto add = [&](const TokenFile& sentence) {
+    split->list.append(sentence);
+    if (needs_label && options.task == TokenTask::ner) split->illegal.add(sentence);
+    split->only_numbers = split->only_numbers && words_are_numbers(sentence);
+  };
+  split->invalid = walk_sentences(split->file, options.columns, needs_label, bad, add).invalid;
+  split->list.finish();
   return split;
 }
 
@@ -24,8 +32,11 @@ std::optional<TokenSplit> read(const TokenOptions& options, const std::filesyste
 LabelSet data_labels(const std::optional<TrainingWords>& training, const TokenData& data, const LabelSet& model) {
   if (training) return training->labels();
   if (!data.evaluation || !model.placeholders()) return {};
-  const TokenFile& file = data.evaluation->file;
-  return learn_token_labels({file.labels.begin(), file.labels.end()}, file.where(0), &data.bad_rows);
+  const SentenceList& list = data.evaluation->list;
+  LabelNames names;
+  list.for_each(
+      [&](std::size_t, const TokenFile& sentence) { names.insert(sentence.labels.begin(), sentence.labels.end()); });
+  return learn_token_labels(names, list.where(), &data.bad_rows);
 }
 
 /// The label of the second piece of a word with `label`: no other entity begins there.
@@ -35,27 +46,40 @@ std::int32_t continued(std::int32_t label, const LabelSet& names) {
   return names.find("I-" + name.substr(2)).value_or(label);
 }
 
-void encode(TokenSplit& split, SentenceEncoder& encoder) {
-  for (std::size_t s = 0; s < split.file.sentences(); ++s) encoder.append(split.file.sentence(s), split.encoded);
-  refuse_no_window(split.encoded, split.file.where(0));
+/// Encodes a file sentence by sentence. With `names` its words have labels.
+void encode(TokenSplit& split, SentenceEncoder& encoder, const TokenOptions& options, const SpillPlace& spill,
+            const LabelSet* names, std::vector<std::string>* bad) {
+  EncodedSentences encoded{.windows = EncodedDataset(spill), .piece_tokens = {}};
+  split.list.for_each([&](std::size_t, const TokenFile& sentence) {
+    ++split.sentences;
+    encoder.append(sentence.words, encoded);
+    for (std::size_t w = 0; w < encoded.words(); ++w) {
+      const auto token = encoded.token(w);
+      split.tokens.push_back(token ? static_cast<std::int64_t>(*token) : -1);
+    }
+    split.tokens.spill_if_due(spill);
+    if (names) {
+      const std::vector<std::int32_t> numbers = numbered_labels(sentence, *names, bad);
+      append_targets(numbers, *names, options.label_all_pieces, encoded);
+      split.labels.append(numbers);
+      split.labels.spill_if_due(spill);
+    }
+    split.count(encoded);
+  });
+  split.tokens.finish(spill);
+  split.labels.finish(spill);
+  split.take(std::move(encoded), split.list.where());
 }
 
-/// What is counted of a file.
-struct FileCounts {
-  const std::string& file;
-  std::size_t sentences, words, without_pieces;
-  std::int64_t cut;
-};
-
-std::string remarks_of(const FileCounts& counts, std::string_view of_words_without_pieces) {
+std::string remarks_of(const EncodedWords& words, std::string_view of_words_without_pieces) {
   std::string text;
-  if (counts.cut > 0)
-    text += fmt::format("{}: sentences longer than --max-seq-length, cut into windows: {} of {}\n", counts.file,
-                        counts.cut, counts.sentences);
-  if (counts.without_pieces > 0)
-    text += fmt::format("{}: words without a token: {} of {}; {}\n", counts.file, counts.without_pieces, counts.words,
+  if (words.cut > 0)
+    text += fmt::format("{}: sentences longer than --max-seq-length, cut into windows: {} of {}\n", words.file,
+                        words.cut, words.sentences);
+  if (words.without_pieces > 0)
+    text += fmt::format("{}: words without a token: {} of {}; {}\n", words.file, words.without_pieces, words.words,
                         of_words_without_pieces);
-  return text;
+  return text + words.illegal.remark(words.file);
 }
 
 bool has_prefix(const std::string& label) {
@@ -131,19 +155,18 @@ void append_targets(std::span<const std::int32_t> labels, const LabelSet& names,
   encoded.windows.targets.append(targets);
 }
 
-void refuse_no_window(const EncodedSentences& encoded, const std::string& where) {
-  if (encoded.windows.size() == 0)
-    fail(Failure::input, "{}: words: expected at least one of which the tokenizer leaves a token, got none", where);
+void EncodedWords::count(EncodedSentences& encoded) {
+  words += encoded.words();
+  without_pieces += encoded.without_pieces();
+  encoded.forget_words();
 }
 
-std::size_t TokenSplit::bytes() const {
-  const auto of = [](const auto& list) { return list.capacity() * sizeof list[0]; };
-  std::size_t bytes = of(file.words) + of(file.labels) + of(file.lines) + of(file.offsets) + of(encoded.piece_tokens) +
-                      of(encoded.first_pieces) + of(labels);
-  constexpr std::size_t kInside = 15;  // characters that a string holds in itself
-  for (const auto* list : {&file.words, &file.labels})
-    for (const std::string& text : *list) bytes += text.capacity() > kInside ? text.capacity() + 1 : 0;
-  return bytes;
+void EncodedWords::take(EncodedSentences encoded, const std::string& where) {
+  if (encoded.windows.size() == 0)
+    fail(Failure::input, "{}: words: expected at least one of which the tokenizer leaves a token, got none", where);
+  windows = std::move(encoded.windows);
+  windows.finish();
+  cut = encoded.cut;
 }
 
 std::size_t TokenData::bytes() const {
@@ -160,70 +183,64 @@ std::string TokenData::warnings() const {
   };
   if (train) add(train->invalid, train->file);
   for (const auto* split : {&evaluation, &prediction})
-    if (*split) add((*split)->file.invalid, (*split)->file.file);
-  const TokenFile* const other = evaluation ? &evaluation->file : prediction ? &prediction->file : nullptr;
-  if (train ? train->only_numbers : other && words_are_numbers(*other))
-    text += io::warning("{}: all words are whole numbers; hint: --text-column 1 --label-column 2",
-                        train ? train->file : other->file);
+    if (*split) add((*split)->invalid, (*split)->file);
+  const EncodedWords* first = nullptr;
+  if (prediction) first = &*prediction;
+  if (evaluation) first = &*evaluation;
+  if (train) first = &*train;
+  if (first && first->only_numbers)
+    text += io::warning("{}: all words are whole numbers; hint: --text-column 1 --label-column 2", first->file);
   if (train && task == TokenTask::ner) text += doubts_about_entities(labels, train->file);
   return text;
 }
 
 std::string TokenData::remarks() const {
   std::string text;
-  if (train)
-    text += remarks_of({train->file, train->sentences, train->words, train->without_pieces, train->cut},
-                       "nothing is learnt of them") +
-            train->illegal.remark(train->file);
-  for (const auto* split : {&evaluation, &prediction}) {
-    if (!*split) continue;
-    const EncodedSentences& encoded = (*split)->encoded;
-    const TokenFile& file = (*split)->file;
-    text += remarks_of({file.file, file.sentences(), encoded.words(), encoded.without_pieces(), encoded.cut},
-                       "they are predicted as the most frequent label") +
-            (*split)->illegal.remark(file.file);
-  }
+  if (train) text += remarks_of(*train, "nothing is learnt of them");
+  for (const auto* split : {&evaluation, &prediction})
+    if (*split) text += remarks_of(**split, "they are predicted as the most frequent label");
   return text;
 }
 
 TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, const ModelOutputs& model,
                           const text::Tokenizer& tokenizer) {
-  TokenData data{.task = options.task};
+  TokenData data{.task = options.task, .spill = files.spill};
   SentenceEncoder encoder(tokenizer, options.windows);
   std::vector<std::string>* const bad = files.on_bad == OnBadRow::keep ? &data.bad_rows : nullptr;
   std::optional<TrainingWords> training;
   if (!files.train.empty()) training.emplace(options, files, bad);
-  data.evaluation = read(options, files.evaluation, true, bad);
-  if (data.evaluation && options.task == TokenTask::ner) data.evaluation->illegal.add(data.evaluation->file);
-  data.prediction = read(options, files.prediction, false, bad);
+  data.evaluation = read(options, files.evaluation, files.spill, true, bad);
+  data.prediction = read(options, files.prediction, files.spill, false, bad);
   const LabelSet own(model.labels);
   data.labels = choose_labels(data_labels(training, data, own), own, training.has_value());
   if (data.labels.empty())
     fail(Failure::model, "{}: id2label: expected the names of the labels in config.json or a file to --train, got none",
          model.directory.string());
-  if (files.held_out.share > 0) data.evaluation.emplace();
-  TokenFile none;
-  if (training) data.train = training->encode(data.labels, encoder, data.evaluation ? data.evaluation->file : none);
-  for (std::optional<TokenSplit>* split : {&data.evaluation, &data.prediction}) {
-    if (!*split) continue;
-    encode(**split, encoder);
-    if (split == &data.prediction) continue;
-    (*split)->labels = numbered_labels((*split)->file, data.labels, bad);
-    append_targets((*split)->labels, data.labels, options.label_all_pieces, (*split)->encoded);
+  SentenceList taken(files.spill);
+  if (training) data.train = training->encode(data.labels, encoder, taken);
+  if (files.held_out.share > 0) {
+    data.evaluation.emplace();
+    data.evaluation->file = files.train.string();
+    data.evaluation->list = std::move(taken);
+    data.evaluation->list.finish();
   }
+  if (data.evaluation) encode(*data.evaluation, encoder, options, files.spill, &data.labels, bad);
+  if (data.prediction) encode(*data.prediction, encoder, options, files.spill, nullptr, bad);
   return data;
 }
 
 double mean_token_loss(const TokenSplit& split, const Logits& logits) {
-  const std::span<const std::int32_t> targets = split.encoded.windows.targets.all();
+  const std::span<const std::int32_t> targets = split.windows.targets.all();
   check(logits.rows() == targets.size(), "mean_token_loss: expected {} rows of outputs, got {}", targets.size(),
         logits.rows());
   double sum = 0, count = 0;
   for (std::size_t token = 0; token < targets.size(); ++token) {
+    logits.let_go(token);  // for memory alone
     if (targets[token] < 0) continue;
     sum += cross_entropy(logits.row(token), targets[token]);
     ++count;
   }
+  split.windows.let_go();  // for memory alone
   return sum / count;
 }
 

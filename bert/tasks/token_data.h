@@ -6,6 +6,7 @@
 
 #include "bert/tasks/entity_scores.h"
 #include "bert/tasks/labels.h"
+#include "bert/tasks/sentence_list.h"
 #include "bert/tasks/task_data.h"
 #include "bert/tasks/token_file.h"
 #include "bert/tasks/token_scores.h"
@@ -30,27 +31,35 @@ struct IllegalLabels {
   std::string remark(const std::string& file) const;
 };
 
+/// A file as the model reads it.
+struct EncodedWords {
+  std::string file;
+  EncodedDataset windows;  ///< with a target for each token: the label that counts there, or −1; none to predict
+  std::size_t sentences = 0, words = 0, without_pieces = 0;
+  std::int64_t cut = 0;  ///< sentences of more than one window
+  IllegalLabels illegal = {};
+  text::InvalidBytes invalid = {};
+  bool only_numbers = true;  ///< as words_are_numbers() has it
+
+  /// Counts the last words of `encoded`, which forgets them.
+  void count(EncodedSentences& encoded);
+  /// After the last sentence. Throws Failure::input, beginning with `where`, if the tokenizer has left nothing.
+  void take(EncodedSentences encoded, const std::string& where);
+};
+
 /// A file to evaluate on or to predict.
-struct TokenSplit {
-  TokenFile file;
-  EncodedSentences encoded;          ///< has targets: none for a file to predict
-  std::vector<std::int32_t> labels;  ///< [words]; empty for a file to predict
-  IllegalLabels illegal = {};        ///< of a file to evaluate on
+struct TokenSplit : EncodedWords {
+  SentenceList list = {};
+  Spillable<std::int64_t> tokens = {};  ///< [words]: the token whose output is the word's, or −1 without pieces
+  Spillable<std::int32_t> labels = {};  ///< [words]; empty for a file to predict
 
   /// On the host, beside the windows.
-  std::size_t bytes() const;
+  std::size_t bytes() const { return list.held_bytes() + tokens.held_bytes() + labels.held_bytes(); }
 };
 
 /// A file to train on.
-struct TrainedWords {
-  std::string file;
-  EncodedDataset windows;  ///< with a target for each token: the label that counts there, or −1
-  std::size_t sentences = 0, words = 0, without_pieces = 0;
-  std::int64_t cut = 0;     ///< sentences of more than one window
+struct TrainedWords : EncodedWords {
   CommonLabel common = {};  ///< of its words
-  IllegalLabels illegal = {};
-  text::InvalidBytes invalid = {};
-  bool only_numbers = false;  ///< as words_are_numbers() has it
 };
 
 struct TokenData {
@@ -58,6 +67,7 @@ struct TokenData {
   LabelSet labels;
   std::optional<TrainedWords> train;
   std::optional<TokenSplit> evaluation, prediction;
+  SpillPlace spill = {};                   ///< where what is said of the words goes if it is much
   std::vector<std::string> bad_rows = {};  ///< what is wrong with lines of the files, if TaskFiles::on_bad keeps them
 
   /// The most frequent label of the training file.
@@ -85,8 +95,6 @@ std::vector<std::int32_t> numbered_labels(const TokenFile& file, const LabelSet&
 /// Gives the tokens of `encoded` that have no target yet theirs: `labels` are those of its last words.
 void append_targets(std::span<const std::int32_t> labels, const LabelSet& names, bool label_all_pieces,
                     EncodedSentences& encoded);
-/// Throws Failure::input, beginning with `where`, if the tokenizer has left nothing.
-void refuse_no_window(const EncodedSentences& encoded, const std::string& where);
 
 /// The mean cross-entropy of the outputs, [tokens of the windows], over the tokens that have a target.
 double mean_token_loss(const TokenSplit& split, const Logits& logits);

@@ -264,16 +264,6 @@ void WordLines::hand_over(std::string_view line, std::int64_t number) {
 
 std::string TokenFile::where(std::size_t word) const { return fmt::format("{}:{}", file, lines[word]); }
 
-TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
-                          std::vector<std::string>* bad) {
-  TokenFile all{.words = {}};
-  TokenFile file = walk_sentences(path, columns, needs_label, bad,
-                                  [&](const TokenFile& sentence) { append_sentences(sentence, all); });
-  all.file = std::move(file.file);
-  all.invalid = file.invalid;
-  return all;
-}
-
 TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool needs_label, std::vector<std::string>* bad,
                          const std::function<void(const TokenFile& sentence)>& use) {
   if (io::is_json_lines(path)) columns.layout = TokenLayout::objects;
@@ -303,13 +293,6 @@ TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool nee
 
 bool words_are_numbers(const TokenFile& file) {
   return std::ranges::all_of(file.words, [](const std::string& word) { return io::whole_number(word).has_value(); });
-}
-
-void append_sentences(const TokenFile& from, TokenFile& to) {
-  for (std::size_t s = 0; s < from.sentences(); ++s) to.offsets.push_back(to.words.size() + from.offsets[s + 1]);
-  to.words.insert(to.words.end(), from.words.begin(), from.words.end());
-  to.labels.insert(to.labels.end(), from.labels.begin(), from.labels.end());
-  to.lines.insert(to.lines.end(), from.lines.begin(), from.lines.end());
 }
 
 }  // namespace bertrand::tasks

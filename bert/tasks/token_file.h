@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,9 +36,6 @@ struct TokenFile {
   text::InvalidBytes invalid = {};         ///< that were dropped
 
   std::size_t sentences() const { return offsets.size() - 1; }
-  std::span<const std::string> sentence(std::size_t s) const {
-    return std::span(words).subspan(offsets[s], offsets[s + 1] - offsets[s]);
-  }
   /// "file:line" of a word, for messages.
   std::string where(std::size_t word) const;
 };
@@ -75,30 +71,23 @@ class WordLines {
   bool begins_sentence_ = true;
 };
 
-/// Reads a file, which may be compressed. One that has the name of JSON lines is in the layout of objects, whatever
-/// `columns` says: the key of the words is "tokens", that of the labels "tags", "ner_tags", "pos_tags" or "labels", of
-/// which the first object has one, or that of `columns` too. In other layouts columns are cut at TAB if the first
-/// word's line has one, else at runs of spaces; spaces around a cell do not belong to it. In the layout of words a line
-/// that begins with "-DOCSTART-" ends a sentence as a blank line does, and comments are as WordLines has them. If the
-/// words are not in the first column, lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are
-/// passed over. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for
-/// training and evaluation; a file to predict may have labels or not, and numbers for labels are none. Throws
-/// Failure::usage if word and label are one column. Throws Failure::input with file and line for a line of another
-/// LineForm than the first, an empty word, an empty label or one with a space in it, and, in the layouts of a sentence
-/// a line, for a blank line or another number of labels than of words; also for a file without words. With `bad` such
-/// lines are kept there and passed over; some words must be left.
-TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
-                          std::vector<std::string>* bad = nullptr);
-
-/// The same sentence by sentence, in order: `use` gets a file that has one. Returns the file without words. At least
-/// one sentence comes.
+/// Reads a file, which may be compressed, sentence by sentence: `use` gets a file that has one. Returns the file
+/// without words. At least one sentence comes. A file that has the name of JSON lines is in the layout of objects,
+/// whatever `columns` says: the key of the words is "tokens", that of the labels "tags", "ner_tags", "pos_tags" or
+/// "labels", of which the first object has one, or that of `columns` too. In other layouts columns are cut at TAB if
+/// the first word's line has one, else at runs of spaces; spaces around a cell do not belong to it. In the layout of
+/// words a line that begins with "-DOCSTART-" ends a sentence as a blank line does, and comments are as WordLines has
+/// them. If the words are not in the first column, lines of CoNLL-U for several words together (1-2) and for empty
+/// nodes (2.1) are passed over. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does.
+/// `needs_label`: for training and evaluation; a file to predict may have labels or not, and numbers for labels are
+/// none. Throws Failure::usage if word and label are one column. Throws Failure::input with file and line for a line of
+/// another LineForm than the first, an empty word, an empty label or one with a space in it, and, in the layouts of a
+/// sentence a line, for a blank line or another number of labels than of words; also for a file without words. With
+/// `bad` such lines are kept there and passed over; some words must be left.
 TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool needs_label, std::vector<std::string>* bad,
                          const std::function<void(const TokenFile& sentence)>& use);
 
 /// Whether every word is a whole number, as those of the first column of CoNLL-U.
 bool words_are_numbers(const TokenFile& file);
-
-/// Adds the sentences of `from`.
-void append_sentences(const TokenFile& from, TokenFile& to);
 
 }  // namespace bertrand::tasks

@@ -30,10 +30,12 @@ void for_each_sentence(const JudgedWords& words, const Take& take) {
     for (const std::int32_t label : labels) names.push_back(words.names.name(static_cast<std::size_t>(label)));
     return names;
   };
-  for (std::size_t s = 0; s < words.file.sentences(); ++s) {
-    const std::size_t begin = words.file.offsets[s], count = words.file.offsets[s + 1] - begin;
+  std::size_t begin = 0;
+  words.list.for_each([&](std::size_t, const TokenFile& sentence) {
+    const std::size_t count = sentence.words.size();
     take(names_of(words.truth.subspan(begin, count)), names_of(words.predicted.subspan(begin, count)));
-  }
+    begin += count;
+  });
 }
 
 EntityScores entity_scores(const JudgedWords& words) {
@@ -63,12 +65,6 @@ const io::Choices<TokenTask>& token_tasks() {
   return choices;
 }
 
-CommonLabel most_common(std::span<const std::int32_t> labels) {
-  std::map<std::int32_t, std::int64_t> counts;
-  for (const std::int32_t label : labels) ++counts[label];
-  return most_common(counts);
-}
-
 CommonLabel most_common(const std::map<std::int32_t, std::int64_t>& counts) {
   check(!counts.empty(), "most_common: expected a label, got none");
   std::int64_t sum = 0;
@@ -77,21 +73,33 @@ CommonLabel most_common(const std::map<std::int32_t, std::int64_t>& counts) {
   return {most->first, static_cast<float>(most->second) / static_cast<float>(sum)};
 }
 
-WordPredictions predict_words(const EncodedSentences& sentences, const Logits& logits,
-                              const std::optional<CommonLabel>& common) {
-  constexpr std::int32_t kNone = -1;
-  WordPredictions words;
-  std::vector<std::int32_t> seen;
-  for (std::size_t w = 0; w < sentences.words(); ++w) {
-    const auto token = sentences.token(w);
-    words.labels.push_back(token ? arg_max(logits.row(*token)) : kNone);
-    words.probabilities.push_back(token ? probability_of(logits.row(*token), words.labels.back()) : 0);
-    if (token) seen.push_back(words.labels.back());
+WordPredictions predict_words(std::span<const std::int64_t> tokens, const Logits& logits,
+                              const std::optional<CommonLabel>& common, const SpillPlace& spill) {
+  constexpr std::int64_t kNone = -1;
+  const auto label_of = [&](std::size_t word) {
+    const auto token = static_cast<std::size_t>(tokens[word]);
+    logits.let_go(token);  // for memory alone
+    return arg_max(logits.row(token));
+  };
+  CommonLabel other = common.value_or(CommonLabel{});
+  if (!common && std::ranges::find(tokens, kNone) != tokens.end()) {
+    std::map<std::int32_t, std::int64_t> counts;
+    for (std::size_t w = 0; w < tokens.size(); ++w)
+      if (tokens[w] != kNone) ++counts[label_of(w)];
+    if (!counts.empty()) other = most_common(counts);
   }
-  if (seen.size() == words.labels.size()) return words;  // for speed alone: no word lacks a label
-  const CommonLabel other = common ? *common : seen.empty() ? CommonLabel{} : most_common(seen);
-  for (std::size_t w = 0; w < words.labels.size(); ++w)
-    if (words.labels[w] == kNone) words.labels[w] = other.label, words.probabilities[w] = other.share;
+  WordPredictions words;
+  for (std::size_t w = 0; w < tokens.size(); ++w) {
+    const bool has_token = tokens[w] != kNone;
+    const std::int32_t label = has_token ? label_of(w) : other.label;
+    words.labels.push_back(label);
+    words.probabilities.push_back(has_token ? probability_of(logits.row(static_cast<std::size_t>(tokens[w])), label)
+                                            : other.share);
+    words.labels.spill_if_due(spill);
+    words.probabilities.spill_if_due(spill);
+  }
+  words.labels.finish(spill);
+  words.probabilities.finish(spill);
   return words;
 }
 
@@ -126,18 +134,20 @@ std::string illegal_tags_report(const JudgedWords& words) {
   return text;
 }
 
-void write_token_predictions_tsv(const TokenFile& file, const LabelSet& names, const WordPredictions& predictions,
+void write_token_predictions_tsv(const SentenceList& list, const LabelSet& names, const WordPredictions& predictions,
                                  const std::function<void(std::string_view row)>& write) {
-  check(predictions.labels.size() == file.words.size(), "predictions: expected {} words, got {}", file.words.size(),
-        predictions.labels.size());
-  const bool labelled = !file.labels.empty();
+  const std::span<const std::int32_t> labels = predictions.labels.all();
+  const std::span<const float> probabilities = predictions.probabilities.all();
+  check(labels.size() == list.words(), "predictions: expected {} words, got {}", list.words(), labels.size());
+  const bool labelled = list.labelled();
   write(labelled ? "sentence\tword\tprediction\tprobability\tlabel\n" : "sentence\tword\tprediction\tprobability\n");
-  for (std::size_t s = 0; s < file.sentences(); ++s)
-    for (std::size_t w = file.offsets[s]; w < file.offsets[s + 1]; ++w) {
-      write(fmt::format("{}\t{}\t{}\t{}{}\n", s, cell(file.words[w]),
-                        cell(names.name(static_cast<std::size_t>(predictions.labels[w]))), predictions.probabilities[w],
-                        labelled ? '\t' + cell(file.labels[w]) : ""));
-    }
+  std::size_t word = 0;
+  list.for_each([&](std::size_t s, const TokenFile& sentence) {
+    for (std::size_t w = 0; w < sentence.words.size(); ++w, ++word)
+      write(fmt::format("{}\t{}\t{}\t{}{}\n", s, cell(sentence.words[w]),
+                        cell(names.name(static_cast<std::size_t>(labels[word]))), probabilities[word],
+                        labelled ? '\t' + cell(sentence.labels[w]) : ""));
+  });
 }
 
 }  // namespace bertrand::tasks

@@ -11,8 +11,7 @@
 
 #include "bert/tasks/labels.h"
 #include "bert/tasks/metrics.h"
-#include "bert/tasks/token_file.h"
-#include "bert/tasks/token_windows.h"
+#include "bert/tasks/sentence_list.h"
 #include "io/choices.h"
 
 namespace bertrand::tasks {
@@ -32,25 +31,23 @@ struct CommonLabel {
   std::int32_t label = 0;
   float share = 0;
 };
-/// The most frequent one, the first of equals. Throws Failure::bug if there is none.
-CommonLabel most_common(std::span<const std::int32_t> labels);
-/// The same of how often each label occurs.
+/// The most frequent one of how often each label occurs, the first of equals. Throws Failure::bug if there is none.
 CommonLabel most_common(const std::map<std::int32_t, std::int64_t>& counts);
 
 /// What a model says of each word.
 struct WordPredictions {
-  std::vector<std::int32_t> labels;
-  std::vector<float> probabilities;  ///< of these labels
+  Spillable<std::int32_t> labels;
+  Spillable<float> probabilities;  ///< of these labels
 };
 
-/// Takes each word where it has most context; `logits` has a row for each token of the windows. A word without pieces
-/// gets `common`; if that is absent, the most frequent one among the other words of `sentences`.
-WordPredictions predict_words(const EncodedSentences& sentences, const Logits& logits,
-                              const std::optional<CommonLabel>& common);
+/// `tokens` are those whose rows of `logits` are the words' outputs; −1 is a word without pieces. It gets `common`; if
+/// that is absent, the most frequent label among the other words. What is more than `spill` says goes to the disk.
+WordPredictions predict_words(std::span<const std::int64_t> tokens, const Logits& logits,
+                              const std::optional<CommonLabel>& common, const SpillPlace& spill = {});
 
-/// True and predicted labels of the words of `file`, as numbers in `names`.
+/// True and predicted labels of the words of `list`, as numbers in `names`.
 struct JudgedWords {
-  const TokenFile& file;
+  const SentenceList& list;
   const LabelSet& names;
   std::span<const std::int32_t> truth, predicted;
 };
@@ -70,7 +67,7 @@ std::string illegal_tags_report(const JudgedWords& words);
 
 /// predictions.tsv: a header; then a row for each word: the sentence's number from 0, the word, its label and the
 /// label's probability, and the file's label if it has one. `write` gets the rows.
-void write_token_predictions_tsv(const TokenFile& file, const LabelSet& names, const WordPredictions& predictions,
+void write_token_predictions_tsv(const SentenceList& list, const LabelSet& names, const WordPredictions& predictions,
                                  const std::function<void(std::string_view row)>& write);
 
 }  // namespace bertrand::tasks

@@ -18,9 +18,9 @@ class TrainingWords {
 
   /// Throws Failure::input if there are fewer than two.
   LabelSet labels() const;
-  /// The sentences encoded, each token with its target. Those that files.held_out marks become the words of `taken`. To
-  /// be called once. Throws Failure::input if the tokenizer leaves nothing or the file is not what it was.
-  TrainedWords encode(const LabelSet& labels, SentenceEncoder& encoder, TokenFile& taken) const;
+  /// The sentences encoded, each token with its target. Those that files.held_out marks go to `taken`. To be called
+  /// once. Throws Failure::input if the tokenizer leaves nothing or the file is not what it was.
+  TrainedWords encode(const LabelSet& labels, SentenceEncoder& encoder, SentenceList& taken) const;
 
  private:
   const TokenOptions& options_;

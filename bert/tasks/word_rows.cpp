@@ -10,20 +10,21 @@ void write_word_rows(TokenTask task, const JudgedWords& words, const WordPredict
   write(
       io::json_text({{"task", io::name_in(token_tasks(), task)}, {"kind", "words"}, {"labels", words.names.names()}}) +
       "\n");
-  for (std::size_t s = 0; s < words.file.sentences(); ++s) {
-    const std::size_t begin = words.file.offsets[s], count = words.file.offsets[s + 1] - begin;
+  std::size_t begin = 0;
+  words.list.for_each([&](std::size_t s, const TokenFile& sentence) {
     const auto part = [&](const auto& all) {
       io::Json list = io::Json::array();
-      for (const auto& one : std::span(all).subspan(begin, count)) list.push_back(one);
+      for (const auto& one : all.subspan(begin, sentence.words.size())) list.push_back(one);
       return list;
     };
     write(io::json_text({{"id", std::to_string(s)},
-                         {"words", part(words.file.words)},
+                         {"words", sentence.words},
                          {"label", part(words.truth)},
                          {"prediction", part(words.predicted)},
-                         {"probabilities", part(predictions.probabilities)}}) +
+                         {"probabilities", part(predictions.probabilities.all())}}) +
           "\n");
-  }
+    begin += sentence.words.size();
+  });
 }
 
 }  // namespace bertrand::tasks

@@ -125,7 +125,7 @@ TEST_CASE("scores of more than a megabyte have each passage once, in the order o
     const std::string passage(100'000, static_cast<char>('a' + i));
     lines += "1\t" + passage + "\ta\tb\n";
     expected += "1\t" + passage + "\t-0.6931472\n";
-    outputs.values.insert(outputs.values.end(), {0, 0});
+    outputs.values.append(std::vector<float>{0, 0});
   }
   setting.write_candidates(lines);
   const RankingTask task(

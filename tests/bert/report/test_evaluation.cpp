@@ -12,6 +12,7 @@
 #include "bert/tasks/word_rows.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "support/sentences.h"
 
 namespace {
 
@@ -57,8 +58,9 @@ TEST_CASE("a list has no more rows than the page has room for, and an evaluation
   std::vector<tasks::SquadParagraph> data(1);
   for (const char* id : {"a", "b", "c"})
     data[0].questions.push_back({.id = id, .question = "?", .answers = {{"x", 0}}});
-  std::string answers;
-  tasks::write_answer_rows(false, data, {}, [&](auto line) { answers += line; });
+  std::string answers = tasks::answer_rows_header(false);
+  for (const tasks::SquadQuestion& question : data[0].questions)
+    answers += tasks::answer_row(false, data[0], question, "");
   CHECK(report::evaluation_of(answers, {.points = 10, .rows = 2})["wrong"].size() == 2);
   CHECK(report::evaluation_of(answers, {})["wrong"].size() == 3);
   CHECK(report::evaluation_of(answers, {})["wrong"][0]["prediction"].empty());
@@ -71,33 +73,38 @@ TEST_CASE("a list has no more rows than the page has room for, and an evaluation
   CHECK(report::evaluation_of(R"({"task":"ner","kind":"words","labels":["O","B-X"]})", {})["rows"] == 0);
 }
 
-TEST_CASE("the rows of words and of answers are written line by line, as the plan counts no memory for all of them") {
+TEST_CASE(
+    "the rows of words are written line by line, and that of an answer is a line, as the plan counts no memory for all "
+    "of them") {
   std::size_t ends = 0, lines = 0;
   const auto write = [&](std::string_view line) {
     ++lines;
     ends += line.find('\n') + 1 == line.size();
   };
   const tasks::LabelSet names({"O"});
-  const tasks::TokenFile file{.file = "f", .words = {"a", "b", "c"}, .offsets = {0, 2, 3}};
+  const tasks::SentenceList list = support::sentence_list({{"a", "b"}, {"c"}});
   const std::vector<std::int32_t> labels(3, 0);
-  tasks::write_word_rows(tasks::TokenTask::pos, {file, names, labels, labels},
-                         {.labels = labels, .probabilities = {1, 1, 1}}, write);
+  tasks::write_word_rows(tasks::TokenTask::pos, {list, names, labels, labels},
+                         {.labels = support::spillable(labels), .probabilities = {1, 1, 1}}, write);
   CHECK(lines == 3);  // a header and two sentences
   std::vector<tasks::SquadParagraph> data(1);
   data[0].questions = {{.id = "a", .question = "?"}, {.id = "b", .question = "?"}};
-  tasks::write_answer_rows(true, data, {}, write);
+  write(tasks::answer_rows_header(true));
+  for (const tasks::SquadQuestion& question : data[0].questions) write(tasks::answer_row(true, data[0], question, ""));
   CHECK(lines == 6);
   CHECK(ends == lines);
 }
 
 TEST_CASE("the intervals of punctuation are of the labels other than O, and what is undefined is 0") {
   const tasks::LabelSet names({"O", "COMMA", "PERIOD"});
-  const tasks::TokenFile file{.file = "f", .words = std::vector<std::string>(8, "a"), .offsets = {0, 4, 8}};
+  const std::vector<std::string> four(4, "a");
+  const tasks::SentenceList list = support::sentence_list({four, four});
   const std::vector<std::int32_t> truth = {0, 1, 2, 0, 0, 1, 2, 0};  // two sentences alike: each draw has these figures
   const auto evaluated = [&](const std::vector<std::int32_t>& predicted) {
-    const tasks::WordPredictions words{.labels = predicted, .probabilities = std::vector<float>(8, 0.5F)};
+    const tasks::WordPredictions words{.labels = support::spillable(predicted),
+                                       .probabilities = support::spillable(std::vector<float>(8, 0.5F))};
     std::string lines;
-    tasks::write_word_rows(tasks::TokenTask::punct, {file, names, truth, predicted}, words,
+    tasks::write_word_rows(tasks::TokenTask::punct, {list, names, truth, predicted}, words,
                            [&](auto line) { lines += line; });
     return report::evaluation_of(lines, {});
   };

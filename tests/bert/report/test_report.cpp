@@ -18,6 +18,7 @@
 #include "io/signals.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "support/sentences.h"
 
 namespace {
 
@@ -301,11 +302,12 @@ TEST_CASE("scores have a scatter and the widest misses") {
 
 TEST_CASE("the sentences of a model that labels words have intervals, entities and their mistakes") {
   const tasks::LabelSet names({"O", "B-X", "I-X"});
-  tasks::TokenFile file{.file = "f", .words = {"in", "New", "York", "שלום", "<b>"}, .offsets = {0, 3, 5}};
+  const tasks::SentenceList list = support::sentence_list({{"in", "New", "York"}, {"שלום", "<b>"}});
   const std::vector<std::int32_t> truth = {0, 1, 2, 0, 0}, predicted = {0, 1, 0, 0, 1};
-  const tasks::WordPredictions words{.labels = predicted, .probabilities = {0.9F, 0.8F, 0.7F, 0.95F, 0.5F}};
+  const tasks::WordPredictions words{.labels = support::spillable(predicted),
+                                     .probabilities = {0.9F, 0.8F, 0.7F, 0.95F, 0.5F}};
   std::string lines;
-  tasks::write_word_rows(tasks::TokenTask::ner, {file, names, truth, predicted}, words, [&](auto x) { lines += x; });
+  tasks::write_word_rows(tasks::TokenTask::ner, {list, names, truth, predicted}, words, [&](auto x) { lines += x; });
   const io::Json json = report::evaluation_of(lines, {});
   CHECK(json["kind"] == "words");
   CHECK(json["rows"] == 2);
@@ -336,9 +338,10 @@ TEST_CASE("answers have intervals in percent and the questions that they miss") 
                        {.id = "q2", .question = "מי?", .answers = {{"red fish"}, {"red fish"}}},
                        {.id = "q3", .question = "none?", .answers = {}},
                        {.id = "q4", .question = "lost?", .answers = {}}};
-  const tasks::Answers said = {{"q1", "cat"}, {"q2", "fish and bird"}, {"q3", "x"}};
-  std::string lines;
-  tasks::write_answer_rows(true, data, said, [&](auto line) { lines += line; });
+  const std::vector<std::string> said = {"cat", "fish and bird", "x", ""};
+  std::string lines = tasks::answer_rows_header(true);
+  for (std::size_t i = 0; i < said.size(); ++i)
+    lines += tasks::answer_row(true, data[0], data[0].questions[i], said[i]);
   const io::Json json = report::evaluation_of(lines, {});
   CHECK(json["rows"] == 4);
   CHECK(json["intervals"]["eval_exact_match"][1] == 100);

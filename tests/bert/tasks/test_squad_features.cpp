@@ -272,12 +272,3 @@ TEST_CASE("a blank answer to a context without words is left out with a warning"
   CHECK(features.examples().empty());
   CHECK(features.warnings().size() == 1);
 }
-
-TEST_CASE("the memory of questions grows with their number") {
-  auto paragraphs = one_question({.text = "beta", .start = 6});
-  const std::size_t one = SquadFeatures(paragraphs, small_tokenizer(), {}).bytes();
-  paragraphs[0].questions.assign(1000, SquadQuestion(paragraphs[0].questions[0]));
-  const std::size_t all = SquadFeatures(paragraphs, small_tokenizer(), {}).bytes();
-  CHECK(all >= one + 999 * sizeof(SquadExample));
-  CHECK(all < one + 2048 * sizeof(SquadExample));
-}

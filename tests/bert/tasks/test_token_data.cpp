@@ -4,9 +4,11 @@
 
 #include <cmath>
 
+#include "bert/tasks/word_rows.h"
 #include "io/error.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "support/sentences.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;
@@ -94,7 +96,7 @@ TEST_CASE("the labels of a model stay and a label that is none of them is refuse
         "dev:2: label: expected one of {O,B-X,I-X,B-Y}, got \"B-Z\"");
   CHECK(refusal({.evaluation = setting.file("dev", "a\nb\n")})
             .starts_with("dev:1: columns: expected a word and a label"));
-  CHECK(setting.read({.prediction = setting.file("new", "a B-Z\n")}).prediction->labels.empty());
+  CHECK(setting.read({.prediction = setting.file("new", "a B-Z\n")}).prediction->labels.size() == 0);
   CHECK(refusal({.prediction = setting.file("new", "\n\xE2\x80\x8B\n")}) ==
         "new:2: words: expected at least one of which the tokenizer leaves a token, got none");
   setting.model_labels = {};
@@ -175,18 +177,60 @@ TEST_CASE("words and labels of columns that no one means are doubted") {
             ": all words are whole numbers; hint: --text-column 1 --label-column 2\n");
 }
 
-TEST_CASE("the memory of words is that of their texts, where these are not within the strings") {
+TEST_CASE("the memory of words is that of their texts and labels until they go to the disk") {
   const auto bytes_of = [](std::size_t count, const std::string& word) {
     TokenSplit split;
-    split.file.words.assign(count, word);
+    split.list = support::sentence_list({std::vector<std::string>(count, word)});
     return split.bytes();
   };
-  CHECK(bytes_of(1000, "a") >= 1000 * sizeof(std::string));
-  CHECK(bytes_of(1000, "a") < 1000 * sizeof(std::string) + 1000);
-  CHECK(bytes_of(1, std::string(100, 'x')) == bytes_of(1, "a") + 101);
+  CHECK(bytes_of(1000, "a") >= 1000);
+  CHECK(bytes_of(1000, "a") < 1000 * 32);
+  CHECK(bytes_of(1000, std::string(100, 'x')) >= 100'000);
   const Setting setting;
   const TokenData data =
       setting.read({.train = setting.file("train", kTrain), .evaluation = setting.file("dev", "a O\nb B-X\n")});
   CHECK(data.bytes() > 0);
   CHECK(data.bytes() == data.evaluation->bytes());
+}
+
+TEST_CASE(
+    "words to evaluate and to predict give the same figures, rows and predictions from memory and from the disk") {
+  Setting setting;
+  setting.model_labels = {"O", "B-X", "I-X"};
+  std::string text;
+  for (int s = 0; s < 40; ++s) {
+    for (int w = 0; w <= s % 7; ++w)
+      text += (w == 3 ? "\xE2\x80\x8B" : std::string(1, "abcde"[(s + w) % 5]) + (w % 2 == 0 ? "s" : "")) +
+              (w == 1 ? " B-X\n" : " O\n");
+    text += "\n";
+  }
+  const std::filesystem::path file = setting.file("words", text), place = setting.directory / "run";
+  std::filesystem::create_directory(place);
+  const auto said_of = [&](const SpillPlace& spill) {
+    const TokenData data = setting.read({.evaluation = file, .prediction = file, .spill = spill});
+    CHECK((data.bytes() == 0) == !spill.directory.empty());
+    const TokenSplit& split = *data.evaluation;
+    Logits logits{.outputs = 3};
+    for (std::int64_t token = 0; token < split.windows.token_ids.size(); ++token) {
+      logits.values.append(std::vector<float>{static_cast<float>(token % 5), static_cast<float>(token % 3), 1});
+      logits.values.spill_if_due(spill);
+    }
+    logits.values.finish(spill);
+    CHECK(logits.values.is_spilled() == !spill.directory.empty());
+    const WordPredictions words = predict_words(split.tokens.all(), logits, data.common(), spill);
+    CHECK(words.labels.is_spilled() == !spill.directory.empty());
+    const JudgedWords judged{split.list, data.labels, split.labels.all(), words.labels.all()};
+    std::string said = data.remarks() + token_report(data.task, judged) + illegal_tags_report(judged) +
+                       std::to_string(mean_token_loss(split, logits));
+    for (const auto& [name, value] : token_figures(data.task, judged)) said += name + std::to_string(value);
+    const auto write = [&](std::string_view part) { said += part; };
+    write_word_rows(data.task, judged, words, write);
+    write_token_predictions_tsv(data.prediction->list, data.labels, words, write);
+    return said;
+  };
+  const std::string held = said_of({});
+  CHECK(held.find("\"id\":\"39\"") != std::string::npos);
+  CHECK(held.find("39\t") != std::string::npos);
+  for (const std::size_t most : {1, 100}) CHECK((said_of({.directory = place, .held_bytes = most}) == held));
+  CHECK(std::filesystem::is_empty(place));
 }

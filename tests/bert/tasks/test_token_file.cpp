@@ -6,6 +6,7 @@
 #include "support/paths.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "support/sentences.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;
@@ -17,7 +18,7 @@ using Texts = std::vector<std::string>;
 TokenFile read_as(const std::string& name, std::string_view text, const TokenColumns& columns, bool needs_label) {
   const support::TemporaryDirectory directory;
   support::write_text(directory / name, std::string(text));
-  return read_token_file(directory / name, columns, needs_label);
+  return support::read_token_file(directory / name, columns, needs_label);
 }
 
 TokenFile read(std::string_view text, const TokenColumns& columns = {}, bool needs_label = true) {
@@ -218,7 +219,7 @@ TEST_CASE("lines that cannot be used do not say what columns the others have, an
   std::vector<std::string> bad = {"of another file"};
   const auto read_all = [&](const std::string& text) {
     support::write_text(path, text);
-    return read_token_file(path, {}, true, &bad);
+    return support::read_token_file(path, {}, true, &bad);
   };
   const TokenFile file = read_all("fish\nred\tO\nblue\tB-X\n");
   CHECK(file.words == Texts{"red", "blue"});
@@ -243,12 +244,13 @@ TEST_CASE("real files of words have the sentences and words that grep counts") {
     MESSAGE("SKIPPED: no data in " << data);
     return;
   }
-  const TokenFile wnut = read_token_file(data + "ner/wnut17/train.conll", {}, true);
+  const TokenFile wnut = support::read_token_file(data + "ner/wnut17/train.conll", {}, true);
   CHECK(wnut.sentences() == 3394);
   CHECK(wnut.words.size() == 62730);
-  const TokenFile uner = read_token_file(data + "ner/uner_ewt/en_ewt-ud-dev.iob2", {.word = 1, .label = 2}, true);
+  const TokenFile uner =
+      support::read_token_file(data + "ner/uner_ewt/en_ewt-ud-dev.iob2", {.word = 1, .label = 2}, true);
   CHECK(uner.sentences() == 2001);
   CHECK(uner.words.size() == 25149);
-  const TokenFile wikigold = read_token_file(data + "ner/wikigold/wikigold.conll.txt", {}, true);
+  const TokenFile wikigold = support::read_token_file(data + "ner/wikigold/wikigold.conll.txt", {}, true);
   CHECK(wikigold.words.size() == 39007);
 }

@@ -73,16 +73,17 @@ TEST_CASE("held-out sentences keep words, labels and lines and are gone from tho
   for (TaskFiles files : setting.places()) {
     files.held_out = {.share = 0.1, .seed = 5};
     const TokenData data = setting.read(many_sentences(), files);
-    const TokenFile& taken = data.evaluation->file;
-    REQUIRE(taken.sentences() == 3);
+    const TokenSplit& taken = *data.evaluation;
+    REQUIRE(taken.sentences == 3);
     CHECK(data.train->sentences == 27);
-    CHECK(data.train->words + taken.words.size() == 90);
-    CHECK(data.evaluation->labels.size() == taken.words.size());
-    CHECK(data.evaluation->encoded.words() == taken.words.size());
-    const std::vector<std::int64_t> first = {taken.lines[taken.offsets[0]], taken.lines[taken.offsets[1]],
-                                             taken.lines[taken.offsets[2]]};
+    CHECK(data.train->words + taken.words == 90);
+    CHECK(taken.list.words() == taken.words);
+    CHECK(taken.labels.size() == static_cast<std::int64_t>(taken.words));
+    CHECK(taken.tokens.size() == static_cast<std::int64_t>(taken.words));
+    std::vector<std::int64_t> first;
+    taken.list.for_each([&](std::size_t, const TokenFile& sentence) { first.push_back(sentence.lines.front()); });
     CHECK(first == std::vector<std::int64_t>{1, 70, 115});  // which sentences these are must never change
-    CHECK(taken.where(0) == (setting.directory / "train").string() + ":" + std::to_string(first[0]));
+    CHECK(taken.list.where() == (setting.directory / "train").string() + ":1");
   }
 }
 
@@ -107,7 +108,7 @@ TEST_CASE("a file of words that changes while it is read is refused") {
   const TokenOptions options{.task = TokenTask::ner, .columns = {}, .windows = {.max_length = 6, .overlap = 2}};
   const TaskFiles files{.train = file};
   SentenceEncoder encoder(setting.tokenizer, options.windows);
-  TokenFile none;
+  SentenceList none;
   const auto refusal = [&](const char* later) {
     support::write_text(file, "a O\n\nb B-X\n");
     const TrainingWords words(options, files, nullptr);

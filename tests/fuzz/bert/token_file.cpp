@@ -14,10 +14,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto layout : {tasks::TokenLayout::words, tasks::TokenLayout::rows, tasks::TokenLayout::objects})
     for (const bool needs_label : {false, true})
       fuzz::read_or_refuse([&] {
-        const auto file = tasks::read_token_file(path, {.layout = layout}, needs_label);
-        fuzz::require(file.labels.empty() || file.labels.size() == file.words.size(), "a label for each word");
-        fuzz::require(file.lines.size() == file.words.size(), "a line for each word");
-        for (std::size_t s = 0; s < file.sentences(); ++s) fuzz::require(!file.sentence(s).empty(), "a sentence");
+        tasks::walk_sentences(path, {.layout = layout}, needs_label, nullptr, [](const tasks::TokenFile& one) {
+          fuzz::require(one.sentences() == 1 && !one.words.empty(), "a sentence");
+          fuzz::require(one.labels.empty() || one.labels.size() == one.words.size(), "a label for each word");
+          fuzz::require(one.lines.size() == one.words.size(), "a line for each word");
+        });
       });
   return 0;
 }

@@ -36,7 +36,7 @@ struct Source {
   bool is_json = false;
 };
 
-Part encode_lines(const data::LineBlock& block, text::Encoder& encoder, const Source& source) {
+Part encode_lines(const data::LineBlock& block, text::CachingTokenizer& caching, const Source& source) {
   io::refuse_nul(block.text, source.name, block.lines_before);
   Part part;
   part.text.reserve(2 * block.text.size());
@@ -47,7 +47,7 @@ Part encode_lines(const data::LineBlock& block, text::Encoder& encoder, const So
     if (source.is_json)
       line = text = data::text_of_json_line(line, source.name, block.lines_before + part.lines).value_or("");
     char separator = '\0';  // none before the first id
-    for (const std::int32_t id : encoder.encode(line)) {
+    for (const std::int32_t id : caching.encode(line)) {
       digits[0] = separator;
       const char* const end = std::to_chars(digits.data() + 1, digits.data() + digits.size(), id).ptr;
       const char* const begin = digits.data() + (separator == '\0' ? 1 : 0);
@@ -55,7 +55,7 @@ Part encode_lines(const data::LineBlock& block, text::Encoder& encoder, const So
       separator = ' ';
     }
     part.text.push_back('\n');
-    part.invalid.add(encoder.dropped(), part.lines);
+    part.invalid.add(caching.dropped(), part.lines);
   });
   return part;
 }
@@ -72,8 +72,8 @@ void write_tokens(const TokensOptions& options) {
   const text::Tokenizer tokenizer =
       text::load_tokenizer(options.vocab_file, options.cased, {.failure = Failure::input, .require_specials = false},
                            {.keep_special_tokens = options.with_special_tokens});
-  std::vector<text::Encoder> encoders;
-  for (int i = 0; i < options.threads; ++i) encoders.emplace_back(tokenizer);
+  std::vector<text::CachingTokenizer> tokenizers;
+  for (int i = 0; i < options.threads; ++i) tokenizers.emplace_back(tokenizer);
 
   data::LineBlocks input(options.input);
   const Source source{.name = input.name(), .is_json = io::is_json_lines(options.input)};
@@ -81,7 +81,7 @@ void write_tokens(const TokensOptions& options) {
   std::uint64_t lines = 0;
   io::in_order(
       [&] { return input.next(kEncodedAtOnce); }, options.threads,
-      [&](const data::LineBlock& block, std::size_t slot) { return encode_lines(block, encoders[slot], source); },
+      [&](const data::LineBlock& block, std::size_t slot) { return encode_lines(block, tokenizers[slot], source); },
       [&](const Part& part) {
         write_out(part.text);
         invalid.add(part.invalid, lines);

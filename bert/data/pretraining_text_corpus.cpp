@@ -46,7 +46,7 @@ struct Form {
 
 class Tokenising {
  public:
-  Tokenising(text::Encoder& encoder, Form form) : encoder_(encoder), form_(form) {}
+  Tokenising(text::CachingTokenizer& encoder, Form form) : caching_(encoder), form_(form) {}
 
   /// `name` is for messages.
   Piece piece_of(const Lines& some, const std::string& name) {
@@ -86,14 +86,14 @@ class Tokenising {
 
   /// Whether the line has a token.
   bool add_sentence(std::string_view line) {
-    const std::span<const std::int32_t> ids = encoder_.encode(line);
-    piece_.invalid.add(encoder_.dropped(), piece_.lines);
+    const std::span<const std::int32_t> ids = caching_.encode(line);
+    piece_.invalid.add(caching_.dropped(), piece_.lines);
     piece_.ids.insert(piece_.ids.end(), ids.begin(), ids.end());
     if (!ids.empty()) piece_.sentences.push_back(static_cast<std::uint32_t>(ids.size()));
     return !ids.empty();
   }
 
-  text::Encoder& encoder_;
+  text::CachingTokenizer& caching_;
   const Form form_;
   std::string without_returns_;
   Piece piece_;
@@ -139,7 +139,7 @@ class FileTokeniser {
            start_.bytes);
   }
 
-  Piece tokenise(const Lines& lines, text::Encoder& encoder) const {
+  Piece tokenise(const Lines& lines, text::CachingTokenizer& encoder) const {
     const std::filesystem::path& file = files_[lines.file];
     if (!options_.as_google) io::refuse_nul(lines.block.text, file.string(), lines.block.lines_before);
     const Form form{.as_google = options_.as_google, .json_lines = io::is_json_lines(file)};
@@ -171,7 +171,7 @@ class FileTokeniser {
   CorpusSink& sink_;
   const std::size_t block_bytes_;
   const TextPlace start_;
-  std::vector<text::Encoder> encoders_;
+  std::vector<text::CachingTokenizer> encoders_;
   std::size_t file_;  // that is read
   std::optional<LineBlocks> blocks_;
   TextPlace place_;  // that was taken

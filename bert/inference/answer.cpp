@@ -15,8 +15,8 @@ struct Question {
            const tasks::SquadOptions& options)
       : paragraphs{{.context = std::move(context), .questions = {{.id = "", .question = std::move(question)}}}},
         features(paragraphs, tokenizer, options) {
-    text::Encoder encoder(tokenizer);
-    features.windows(features.examples().front(), encoder, windows);
+    text::CachingTokenizer caching(tokenizer);
+    features.windows(features.examples().front(), caching, windows);
   }
   Question(const Question&) = delete;
   Question& operator=(const Question&) = delete;

@@ -60,11 +60,11 @@ void EncodedDataset::let_go() const {
 ExampleEncoder::ExampleEncoder(const text::Tokenizer& tokenizer, int max_length)
     : special_{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()},
       max_length_(max_length),
-      encoder_(tokenizer) {}
+      caching_(tokenizer) {}
 
 std::vector<std::int32_t> ExampleEncoder::pieces_of(const std::string& text, const Dataset& dataset,
                                                     const Example& example) {
-  const std::span<const std::int32_t> ids = encoder_.encode(text);
+  const std::span<const std::int32_t> ids = caching_.encode(text);
   if (ids.empty() && text.find_first_not_of(" \t\r\n") != std::string::npos)
     fail(Failure::input, "{}: text: expected at least one token, got none", dataset.where(example));
   return {ids.begin(), ids.end()};

@@ -78,7 +78,7 @@ class ExampleEncoder {
 
   SpecialTokens special_;
   int max_length_;
-  text::Encoder encoder_;
+  text::CachingTokenizer caching_;
 };
 
 }  // namespace bertrand::tasks

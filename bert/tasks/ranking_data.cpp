@@ -29,9 +29,9 @@ void add_invalid(std::string_view part, std::string_view line, std::int64_t numb
   fail(Failure::input, "{}: expected at least one {}, got none", file.string(), what);
 }
 
-/// At most `most` pieces of a text, valid until the encoder's next call.
-std::span<const std::int32_t> pieces_of(std::string_view text, std::size_t most, text::Encoder& encoder) {
-  const std::span<const std::int32_t> ids = encoder.encode(text);
+/// At most `most` pieces of a text, valid until the next call.
+std::span<const std::int32_t> pieces_of(std::string_view text, std::size_t most, text::CachingTokenizer& caching) {
+  const std::span<const std::int32_t> ids = caching.encode(text);
   return ids.first(std::min(most, ids.size()));
 }
 
@@ -72,7 +72,7 @@ void ColumnReader::cut(std::span<std::string_view> columns) const {
 RankingEncoder::RankingEncoder(const text::Tokenizer& tokenizer, const RankingLengths& lengths)
     : lengths_(lengths),
       special_{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()},
-      encoder_(tokenizer) {
+      caching_(tokenizer) {
   if (lengths.query < 3) fail(Failure::usage, "--max-query-length: expected at least 3, got {}", lengths.query);
   if (lengths.sequence < lengths.query + 2)
     fail(Failure::usage, "--max-seq-length: expected at least --max-query-length + 2 = {}, got {}", lengths.query + 2,
@@ -83,13 +83,13 @@ void RankingEncoder::append(std::string_view query, std::string_view passage, En
   if (query_ids_.empty() || query != query_) {
     query_ = query;  // whose next passage finds its pieces made, for speed alone
     query_ids_ = {special_.cls};
-    const auto pieces = pieces_of(query, static_cast<std::size_t>(lengths_.query - 2), encoder_);
+    const auto pieces = pieces_of(query, static_cast<std::size_t>(lengths_.query - 2), caching_);
     query_ids_.insert(query_ids_.end(), pieces.begin(), pieces.end());
     query_ids_.push_back(special_.sep);
   }
   to.token_ids.append(query_ids_);
   to.token_ids.append(
-      pieces_of(passage, static_cast<std::size_t>(lengths_.sequence) - query_ids_.size() - 1, encoder_));
+      pieces_of(passage, static_cast<std::size_t>(lengths_.sequence) - query_ids_.size() - 1, caching_));
   to.token_ids.push_back(special_.sep);
   to.end_example(static_cast<std::int32_t>(query_ids_.size()));
 }

@@ -32,7 +32,7 @@ class RankingEncoder {
  private:
   RankingLengths lengths_;
   SpecialTokens special_;
-  text::Encoder encoder_;
+  text::CachingTokenizer caching_;
   std::string query_;
   std::vector<std::int32_t> query_ids_;  // of query_, with [CLS] and [SEP]
 };

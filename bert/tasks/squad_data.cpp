@@ -17,9 +17,9 @@ constexpr std::size_t kShown = 10;  // warnings of one kind
 
 /// The windows of a question, whose tokens begin at `first_token` of the logits.
 std::vector<ScoredWindow> scored(const SquadFeatures& features, const SquadExample& example, const Logits& logits,
-                                 std::int64_t first_token, text::Encoder& encoder) {
+                                 std::int64_t first_token, text::CachingTokenizer& caching) {
   std::vector<SquadWindow> windows;
-  features.windows(example, encoder, windows);
+  features.windows(example, caching, windows);
   std::vector<ScoredWindow> all;
   auto token = static_cast<std::size_t>(first_token);
   for (SquadWindow& window : windows) {
@@ -121,11 +121,11 @@ void SquadData::answer(const Logits& logits, const AnswerOptions& options, const
   const auto answer_part = [&](const SquadFeatures& features) {
     const std::vector<SquadExample>& examples = features.examples();
     const auto make = [&](std::size_t first, std::size_t end) {
-      text::Encoder encoder(tokenizer_);
+      text::CachingTokenizer caching(tokenizer_);
       std::vector<Answer> answers;
       for (std::size_t i = first; i < end; ++i)
         answers.push_back(best_answer(features.context(examples[i]),
-                                      scored(features, examples[i], logits, first_tokens[answered + i], encoder),
+                                      scored(features, examples[i], logits, first_tokens[answered + i], caching),
                                       tokenizer_, options));
       return answers;
     };

@@ -33,15 +33,15 @@ std::vector<std::string_view> cut_words(std::string_view text) {
   return words;
 }
 
-SquadContext cut_context(std::string_view text, text::Encoder& encoder, bool with_places) {
+SquadContext cut_context(std::string_view text, text::CachingTokenizer& caching, bool with_places) {
   SquadContext context{.words = cut_words(text), .pieces = {}, .word_of_piece = {}, .first_piece = {}};
   for (std::size_t word = 0; word < context.words.size(); ++word) {
     context.first_piece.push_back(static_cast<std::int32_t>(context.pieces.size()));
-    const std::span<const std::int32_t> ids = encoder.encode(context.words[word]);
+    const std::span<const std::int32_t> ids = caching.encode(context.words[word]);
     context.pieces.insert(context.pieces.end(), ids.begin(), ids.end());
     context.word_of_piece.insert(context.word_of_piece.end(), ids.size(), static_cast<std::int32_t>(word));
     if (!with_places) continue;
-    const std::vector<std::string_view> places = encoder.places(context.words[word]);
+    const std::vector<std::string_view> places = caching.places(context.words[word]);
     context.places.insert(context.places.end(), places.begin(), places.end());
   }
   return context;
@@ -123,9 +123,9 @@ SquadFeatures::SquadFeatures(const std::vector<SquadParagraph>& paragraphs, cons
   std::vector<std::future<void>> parts(threads);
   for (std::size_t thread = 0; thread < threads; ++thread)
     parts[thread] = std::async(std::launch::async, [&, thread] {
-      text::Encoder encoder(tokenizer_);
+      text::CachingTokenizer caching(tokenizer_);
       for (std::size_t i = thread; i < paragraphs_.size(); i += threads)
-        contexts_[i] = cut_context(paragraphs_[i].context, encoder, options_.places);
+        contexts_[i] = cut_context(paragraphs_[i].context, caching, options_.places);
     });
   for (std::future<void>& part : parts) part.get();
   for (std::size_t i = 0; i < paragraphs_.size(); ++i)
@@ -179,14 +179,14 @@ bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t parag
 
 /// The pieces of an answer's words, narrowed to those that are the answer's own pieces if there are any: "1895" within
 /// "(1895-1943)." (_improve_answer_span).
-SquadFeatures::Pieces SquadFeatures::answer_pieces(const SquadExample& example, text::Encoder& encoder) const {
+SquadFeatures::Pieces SquadFeatures::answer_pieces(const SquadExample& example, text::CachingTokenizer& caching) const {
   const SquadContext& context = contexts_[example.paragraph];
   const auto after = static_cast<std::size_t>(example.last_word) + 1;
   const Pieces whole{.first = context.first_piece[static_cast<std::size_t>(example.first_word)],
                      .last = (after < context.words.size() ? context.first_piece[after]
                                                            : static_cast<std::int32_t>(context.pieces.size())) -
                              1};
-  const std::span<const std::int32_t> answer = encoder.encode(example.question->answers.front().text);
+  const std::span<const std::int32_t> answer = caching.encode(example.question->answers.front().text);
   const auto length = static_cast<std::int32_t>(answer.size());
   if (length == 0) return whole;
   for (std::int32_t first = whole.first; first + length - 1 <= whole.last; ++first)
@@ -195,11 +195,12 @@ SquadFeatures::Pieces SquadFeatures::answer_pieces(const SquadExample& example, 
   return whole;
 }
 
-void SquadFeatures::windows(const SquadExample& example, text::Encoder& encoder, std::vector<SquadWindow>& out) const {
+void SquadFeatures::windows(const SquadExample& example, text::CachingTokenizer& caching,
+                            std::vector<SquadWindow>& out) const {
   const SquadContext& context = contexts_[example.paragraph];
   const text::Vocabulary& vocabulary = tokenizer_.vocabulary();
   std::vector<std::int32_t> head = {vocabulary.cls_id()};
-  const std::span<const std::int32_t> query = encoder.encode(example.question->question);
+  const std::span<const std::int32_t> query = caching.encode(example.question->question);
   const std::size_t query_pieces = query.size();
   const std::size_t kept = std::min(query_pieces, static_cast<std::size_t>(options_.max_query_length));
   head.insert(head.end(), query.begin(), query.begin() + static_cast<std::ptrdiff_t>(kept));
@@ -207,7 +208,7 @@ void SquadFeatures::windows(const SquadExample& example, text::Encoder& encoder,
   const auto begin = static_cast<std::int32_t>(head.size());
 
   const bool answered = options_.training && !example.is_impossible;
-  const Pieces answer = answered ? answer_pieces(example, encoder) : Pieces{};
+  const Pieces answer = answered ? answer_pieces(example, caching) : Pieces{};
   const auto spans = spans_of(static_cast<std::int32_t>(context.pieces.size()), options_.max_seq_length - begin - 1,
                               options_.doc_stride);
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -235,9 +236,9 @@ void SquadFeatures::for_windows(
     const std::function<void(const SquadExample&, std::span<const SquadWindow>)>& use) const {
   using Windows = std::vector<SquadWindow>;
   const auto make = [&](std::size_t first, std::size_t end) {  // those of each example
-    text::Encoder encoder(tokenizer_);
+    text::CachingTokenizer caching(tokenizer_);
     std::vector<Windows> batch(end - first);
-    for (std::size_t i = first; i < end; ++i) windows(examples_[i], encoder, batch[i - first]);
+    for (std::size_t i = first; i < end; ++i) windows(examples_[i], caching, batch[i - first]);
     return batch;
   };
   std::size_t example = 0;

@@ -87,8 +87,8 @@ class SquadFeatures {
   /// "question …: Could not find answer: '…' vs. '…'" of each question that was left out.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// Appends the windows of an example, in order. From any thread, each with an encoder of its own.
-  void windows(const SquadExample& example, text::Encoder& encoder, std::vector<SquadWindow>& out) const;
+  /// Appends the windows of an example, in order. From any thread, each with a tokenizer of its own.
+  void windows(const SquadExample& example, text::CachingTokenizer& caching, std::vector<SquadWindow>& out) const;
   /// Makes the windows of all examples by all threads. `use` gets those of one example at a time, in order, in this
   /// thread.
   void for_windows(const std::function<void(const SquadExample&, std::span<const SquadWindow>)>& use) const;
@@ -99,7 +99,7 @@ class SquadFeatures {
   struct Pieces {
     std::int32_t first = 0, last = 0;
   };
-  Pieces answer_pieces(const SquadExample& example, text::Encoder& encoder) const;
+  Pieces answer_pieces(const SquadExample& example, text::CachingTokenizer& caching) const;
 
   const std::vector<SquadParagraph>& paragraphs_;
   const text::Tokenizer& tokenizer_;

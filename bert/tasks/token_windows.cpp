@@ -36,7 +36,7 @@ void EncodedSentences::forget_words() {
 }
 
 SentenceEncoder::SentenceEncoder(const text::Tokenizer& tokenizer, const WindowOptions& options)
-    : encoder_(tokenizer),
+    : caching_(tokenizer),
       special_{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()},
       room_(room_of(options)),
       step_(step_of(options)) {}
@@ -45,7 +45,7 @@ void SentenceEncoder::append(std::span<const std::string> words, EncodedSentence
   pieces_.clear();
   const std::int64_t before = to.first_pieces.back();
   for (const std::string& word : words) {
-    const std::span<const std::int32_t> ids = encoder_.encode(word);
+    const std::span<const std::int32_t> ids = caching_.encode(word);
     pieces_.insert(pieces_.end(), ids.begin(), ids.end());
     to.first_pieces.push_back(before + std::ssize(pieces_));
   }

@@ -55,7 +55,7 @@ class SentenceEncoder {
  private:
   void append_windows(EncodedSentences& to);
 
-  text::Encoder encoder_;
+  text::CachingTokenizer caching_;
   const SpecialTokens special_;
   const std::int64_t room_, step_;    // pieces of a window, and from one window to the next
   std::vector<std::int32_t> pieces_;  // of the sentence

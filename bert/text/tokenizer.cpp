@@ -64,7 +64,7 @@ class WordCache {
 
 }  // namespace
 
-struct Encoder::State {
+struct CachingTokenizer::State {
   explicit State(const Tokenizer& its_tokenizer)
       : tokenizer(its_tokenizer), splitter(its_tokenizer.options().lower_case) {}
 
@@ -83,7 +83,7 @@ struct Encoder::State {
   DroppedBytes dropped;
 };
 
-void Encoder::State::encode_word(std::string_view word, std::size_t characters) {
+void CachingTokenizer::State::encode_word(std::string_view word, std::size_t characters) {
   if (characters > static_cast<std::size_t>(tokenizer.options_.max_chars_per_word)) {
     ids.push_back(tokenizer.vocabulary_.unk_id());
     return;
@@ -108,7 +108,7 @@ void Encoder::State::encode_word(std::string_view word, std::size_t characters) 
   ids.insert(ids.end(), slot.ids.begin(), slot.ids.begin() + slot.count);
 }
 
-void Encoder::State::encode_plain(std::string_view text, std::vector<std::string_view>* places) {
+void CachingTokenizer::State::encode_plain(std::string_view text, std::vector<std::string_view>* places) {
   words.clear();
   const DroppedBytes here = splitter.split(text, words);
   if (dropped.count == 0) dropped.first = here.first;
@@ -120,7 +120,7 @@ void Encoder::State::encode_plain(std::string_view text, std::vector<std::string
   }
 }
 
-void Encoder::State::encode_with_places(std::string_view text, std::vector<std::string_view>& places) {
+void CachingTokenizer::State::encode_with_places(std::string_view text, std::vector<std::string_view>& places) {
   const std::vector<std::string_view> characters = character_places(text, tokenizer.options_.lower_case);
   std::size_t word_begin = 0;  // in characters
   for (const Words::Word& word : words.list()) {
@@ -137,7 +137,7 @@ void Encoder::State::encode_with_places(std::string_view text, std::vector<std::
   }
 }
 
-void Encoder::State::encode(std::string_view text, std::vector<std::string_view>* places) {
+void CachingTokenizer::State::encode(std::string_view text, std::vector<std::string_view>* places) {
   // Words are remembered for speed alone.
   if (++texts == 2) cache.emplace();
   ids.clear();
@@ -159,22 +159,22 @@ void Encoder::State::encode(std::string_view text, std::vector<std::string_view>
   }
 }
 
-Encoder::Encoder(const Tokenizer& tokenizer) : state_(std::make_unique<State>(tokenizer)) {}
-Encoder::~Encoder() = default;
-Encoder::Encoder(Encoder&&) noexcept = default;
+CachingTokenizer::CachingTokenizer(const Tokenizer& tokenizer) : state_(std::make_unique<State>(tokenizer)) {}
+CachingTokenizer::~CachingTokenizer() = default;
+CachingTokenizer::CachingTokenizer(CachingTokenizer&&) noexcept = default;
 
-std::span<const std::int32_t> Encoder::encode(std::string_view text) {
+std::span<const std::int32_t> CachingTokenizer::encode(std::string_view text) {
   state_->encode(text, nullptr);
   return state_->ids;
 }
 
-std::vector<std::string_view> Encoder::places(std::string_view text) {
+std::vector<std::string_view> CachingTokenizer::places(std::string_view text) {
   std::vector<std::string_view> places;
   state_->encode(text, &places);
   return places;
 }
 
-const DroppedBytes& Encoder::dropped() const { return state_->dropped; }
+const DroppedBytes& CachingTokenizer::dropped() const { return state_->dropped; }
 
 Tokenizer::Tokenizer(Vocabulary vocabulary, const TokenizerOptions& options)
     : vocabulary_(std::move(vocabulary)),
@@ -186,9 +186,9 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, DroppedBytes* dropped) const {
-  Encoder encoder(*this);
-  const std::span<const std::int32_t> ids = encoder.encode(text);
-  if (dropped != nullptr) *dropped = encoder.dropped();
+  CachingTokenizer caching(*this);
+  const std::span<const std::int32_t> ids = caching.encode(text);
+  if (dropped != nullptr) *dropped = caching.dropped();
   return {ids.begin(), ids.end()};
 }
 

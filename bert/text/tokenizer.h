@@ -32,8 +32,8 @@ struct TokenizerOptions {
 };
 
 /// Google's FullTokenizer (google-research/bert, tokenization.py) with the Unicode 14.0 tables of CPython 3.11: without
-/// added tokens equal to it on every text, whatever bytes it holds. Immutable, so threads may share one; see Encoder
-/// for the fast way.
+/// added tokens equal to it on every text, whatever bytes it holds. Immutable, so threads may share one; see
+/// CachingTokenizer for the fast way.
 class Tokenizer {
  public:
   explicit Tokenizer(Vocabulary vocabulary, const TokenizerOptions& options = {});
@@ -52,7 +52,7 @@ class Tokenizer {
   const TokenizerOptions& options() const { return options_; }
 
  private:
-  friend class Encoder;
+  friend class CachingTokenizer;
   Vocabulary vocabulary_;
   TokenizerOptions options_;
   AddedTokenFinder whole_;  // added tokens, and with keep_special_tokens those
@@ -70,11 +70,11 @@ Tokenizer load_tokenizer(const std::filesystem::path& vocab_file, bool cased,
 
 /// A tokenizer with buffers and a cache of words, for many texts: no allocation per text once warm. Not for sharing:
 /// one for each thread. The tokenizer must outlive it.
-class Encoder {
+class CachingTokenizer {
  public:
-  explicit Encoder(const Tokenizer& tokenizer);
-  ~Encoder();
-  Encoder(Encoder&&) noexcept;
+  explicit CachingTokenizer(const Tokenizer& tokenizer);
+  ~CachingTokenizer();
+  CachingTokenizer(CachingTokenizer&&) noexcept;
 
   /// The same ids as tokenizer.encode(text). The span is valid until the next call.
   std::span<const std::int32_t> encode(std::string_view text);

@@ -38,9 +38,9 @@ struct MiniSquad {
   static std::string vocabulary() { return bertrand::paths::shared + "/data/vocab/bert-base-uncased/vocab.txt"; }
 
   std::vector<bertrand::tasks::SquadWindow> windows(const bertrand::tasks::SquadExample& example) const {
-    bertrand::text::Encoder encoder(tokenizer);
+    bertrand::text::CachingTokenizer caching(tokenizer);
     std::vector<bertrand::tasks::SquadWindow> all;
-    features.windows(example, encoder, all);
+    features.windows(example, caching, all);
     return all;
   }
 

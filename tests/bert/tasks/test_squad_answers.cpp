@@ -97,8 +97,8 @@ TEST_CASE("if pieces have places, an answer is the part from its first to its la
     const SquadFeatures features(paragraphs, tokenizer, {.max_query_length = 4, .places = places});
     const SquadExample& example = features.examples().front();
     std::vector<SquadWindow> windows;
-    text::Encoder encoder(tokenizer);
-    features.windows(example, encoder, windows);
+    text::CachingTokenizer caching(tokenizer);
+    features.windows(example, caching, windows);
     const ScoredWindow scored{.window = windows.at(0),
                               .start = {1, 0, 0, 5, 0, 0, 0, 6, 0},  // [CLS] ? [SEP] and / or / and [SEP]
                               .end = {1, 0, 0, 5, 0, 0, 0, 6, 0}};

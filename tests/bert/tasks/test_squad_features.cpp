@@ -113,9 +113,9 @@ TEST_CASE("a context without words has no window") {
   const std::vector<SquadParagraph> empty = {{.context = " \n", .questions = {{.id = "q", .question = "x"}}}};
   const SquadFeatures features(empty, small_tokenizer(), {});
   REQUIRE(features.examples().size() == 1);
-  text::Encoder encoder(small_tokenizer());
+  text::CachingTokenizer caching(small_tokenizer());
   std::vector<SquadWindow> windows;
-  features.windows(features.examples()[0], encoder, windows);
+  features.windows(features.examples()[0], caching, windows);
   CHECK(windows.empty());
 }
 
@@ -182,9 +182,9 @@ TEST_CASE("an answer without a text has the positions that run_squad.py gives it
     CHECK(features.warnings().empty());
     REQUIRE(features.examples().size() == 1);
     CHECK(features.examples()[0].answer_is_empty);
-    text::Encoder encoder(small_tokenizer());
+    text::CachingTokenizer caching(small_tokenizer());
     std::vector<SquadWindow> windows;
-    features.windows(features.examples()[0], encoder, windows);
+    features.windows(features.examples()[0], caching, windows);
     return std::pair(windows.at(0).start, windows.at(0).end);
   };
   CHECK(positions(0) == std::pair(3, 4));  // Python's place before the first one is the last one
@@ -205,9 +205,9 @@ TEST_CASE("windows follow each other by the stride, end with the context, and sh
     CAPTURE(stride);
     const SquadFeatures features(paragraphs, small_tokenizer(),
                                  {.max_seq_length = 9, .doc_stride = stride, .max_query_length = 5});
-    text::Encoder encoder(small_tokenizer());
+    text::CachingTokenizer caching(small_tokenizer());
     std::vector<SquadWindow> windows;
-    features.windows(features.examples().at(0), encoder, windows);
+    features.windows(features.examples().at(0), caching, windows);
     REQUIRE(windows.size() == expected.size());
     for (std::size_t i = 0; i < windows.size(); ++i) {
       CAPTURE(i);
@@ -235,9 +235,9 @@ TEST_CASE("an answer within a word is learnt as its own pieces, and one that has
     paragraphs[0].context = context;
     const SquadFeatures features = made(paragraphs, tokenizer, false);
     REQUIRE(features.examples().size() == 1);
-    text::Encoder encoder(tokenizer);
+    text::CachingTokenizer caching(tokenizer);
     std::vector<SquadWindow> windows;
-    features.windows(features.examples()[0], encoder, windows);
+    features.windows(features.examples()[0], caching, windows);
     return std::pair(windows.at(0).start, windows.at(0).end);
   };
   for (const std::string context : {"x alpha-beta x", "x alpha-beta"}) {  // the context's pieces begin at 3
@@ -257,9 +257,9 @@ TEST_CASE("a piece belongs to a window that holds it though a much longer one en
   const std::vector<SquadParagraph> paragraphs = {{.context = context, .questions = {{.id = "q", .question = "x"}}}};
   const SquadFeatures features(paragraphs, small_tokenizer(),
                                {.max_seq_length = 154, .doc_stride = 200, .max_query_length = 5});
-  text::Encoder encoder(small_tokenizer());
+  text::CachingTokenizer caching(small_tokenizer());
   std::vector<SquadWindow> windows;
-  features.windows(features.examples().at(0), encoder, windows);
+  features.windows(features.examples().at(0), caching, windows);
   REQUIRE(windows.size() == 2);
   CHECK(windows[0].is_best_window == std::vector<bool>(150, true));
   CHECK(windows[1].is_best_window == std::vector<bool>(10, true));

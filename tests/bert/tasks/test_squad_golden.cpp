@@ -70,12 +70,12 @@ TEST_CASE("the answers of a model are those that Google's script writes for PyTo
   const nlohmann::json predictions = read_json(kModel + "predictions.json"),
                        odds = read_json(kModel + "null_odds.json"),
                        n_best = nlohmann::json::parse(support::unpacked(kModel + "nbest_predictions.json.gz"));
-  text::Encoder encoder(tokenizer);
+  text::CachingTokenizer caching(tokenizer);
   std::size_t other_texts = 0, other_n_best = 0, other_odds = 0;
   double worst = 0;
   for (const SquadExample& example : features.examples()) {
     std::vector<SquadWindow> windows;
-    features.windows(example, encoder, windows);
+    features.windows(example, caching, windows);
     const std::vector<ScoredWindow> scored = model.scored(std::move(windows));
     const Answer answer = best_answer(features.context(example), scored, tokenizer, options);
     const std::string& id = example.question->id;

@@ -122,13 +122,13 @@ TEST_CASE("all golden strings have their ids") {
 TEST_CASE("3,000 questions have their words, pieces and ids") {
   if (!have_data()) return;
   const Tokenizer tokenizer = official("bert-base-uncased", {});
-  Encoder encoder(tokenizer);
+  CachingTokenizer caching(tokenizer);
   std::ifstream file(kData + "golden_tokenization/squad_questions_first3000.jsonl");
   int questions = 0;
   for (std::string line; std::getline(file, line); ++questions) {
     const nlohmann::json golden = nlohmann::json::parse(line);
     const std::string text = golden.at("text");
-    const auto ids = encoder.encode(text);
+    const auto ids = caching.encode(text);
     REQUIRE_MESSAGE(Ids(ids.begin(), ids.end()) == golden.at("ids").get<Ids>(), text);
     if (questions % 10 != 0) continue;
     REQUIRE(tokenizer.words(text) == golden.at("basic").get<Strings>());
@@ -208,11 +208,11 @@ TEST_CASE("many added tokens that begin alike are found in a time that does not 
   CHECK(growth < 8);
 }
 
-TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes come") {
+TEST_CASE("a caching tokenizer gives the same ids with its cache warm, whatever bytes come") {
   const Tokenizer tokenizer(Vocabulary::parse(
       "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nab\n##a\n##b\n##ab\nabcdefgh\nabcdefghi\n##cdefghabcdefgh\n\u00DF\n",
       "v"));
-  Encoder encoder(tokenizer);
+  CachingTokenizer caching(tokenizer);
   std::mt19937 random(1);
   const std::string alphabet = "aaabbb ,.\xC3\x9F\xCE\xA3\xFF\n";
   const Strings words = {"abcdefgh", "abcdefghi", "abcdefghabcdefgh", "abcdefghabcdefgha", "\u00C4b", "\u4E2D"};
@@ -222,12 +222,12 @@ TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes com
       if (random() % 4 == 0) text += words[random() % words.size()];
       text.push_back(alphabet[random() % alphabet.size()]);
     }
-    const auto ids = encoder.encode(text);
+    const auto ids = caching.encode(text);
     REQUIRE(Ids(ids.begin(), ids.end()) == tokenizer.encode(text));
   }
 }
 
-TEST_CASE("an encoder that has seen more words than it can remember still gives each its ids") {
+TEST_CASE("a caching tokenizer that has seen more words than it can remember still gives each its ids") {
   const Tokenizer tokenizer(Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\n", "v"));
   std::string text;
   for (unsigned size = 2; size <= 14; ++size)
@@ -236,18 +236,18 @@ TEST_CASE("an encoder that has seen more words than it can remember still gives 
       text += ' ';
     }
   const Ids expected = tokenizer.encode(text);
-  Encoder encoder(tokenizer);
-  for (int round = 0; round < 3; ++round) CHECK(std::ranges::equal(encoder.encode(text), expected));
+  CachingTokenizer caching(tokenizer);
+  for (int round = 0; round < 3; ++round) CHECK(std::ranges::equal(caching.encode(text), expected));
 }
 
-TEST_CASE("an encoder tells what was no UTF-8 in its last text alone") {
+TEST_CASE("a caching tokenizer tells what was no UTF-8 in its last text alone") {
   const Tokenizer tokenizer = toy();
-  Encoder encoder(tokenizer);
-  encoder.encode("un\xFF");
-  CHECK(encoder.dropped().count == 1);
-  CHECK(encoder.dropped().first == 2);
-  encoder.encode("un");
-  CHECK(encoder.dropped().count == 0);
+  CachingTokenizer caching(tokenizer);
+  caching.encode("un\xFF");
+  CHECK(caching.dropped().count == 1);
+  CHECK(caching.dropped().first == 2);
+  caching.encode("un");
+  CHECK(caching.dropped().count == 0);
 }
 
 TEST_CASE("a vocabulary of more beginnings of words than a tokenizer can number is refused") {
@@ -263,15 +263,15 @@ TEST_CASE("every piece says where it stands in the text") {
         "toy");
   };
   const auto places = [](const Tokenizer& tokenizer, std::string_view text) {
-    Encoder encoder(tokenizer);
+    CachingTokenizer caching(tokenizer);
     Strings parts;
     const char* begin = text.data();  // parts ascend
-    for (const std::string_view part : encoder.places(text)) {
+    for (const std::string_view part : caching.places(text)) {
       CHECK(part.data() >= begin);
       begin = part.data();
       parts.emplace_back(part);
     }
-    CHECK(parts.size() == encoder.encode(text).size());
+    CHECK(parts.size() == caching.encode(text).size());
     return parts;
   };
   const Tokenizer tokenizer(vocabulary());

@@ -62,7 +62,7 @@ double loss_of(Kind kind, std::span<const float> row, Targets targets) {
 }
 
 [[noreturn]] void refuse(Metric metric, Kind kind) {
-  fail(Failure::bug, "{}: expected a metric of {}, got another", metric_name(metric), kind_name(kind));
+  fail(Failure::bug, "{}: expected a metric of {}, got another", metric_name(metric), io::name_in(kinds(), kind));
 }
 
 /// A metric of these outputs.

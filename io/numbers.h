@@ -47,16 +47,15 @@ template <class T>
 T parse_number(const std::string& flag, const std::string& text, const Range<T>& range) {
   std::optional<T> value = number_in<T>(text);
   if constexpr (std::is_integral_v<T>) {
-    constexpr double kExact = 1LL << 53;  // up to here every whole number is a double
-    std::optional<double> real = value ? std::nullopt : number_in<double>(text);
-    for (const auto& [unit, factor] : {std::pair{'k', 1e3}, {'M', 1e6}, {'G', 1e9}}) {
-      if (!text.ends_with(unit)) continue;
-      real = number_in<double>(std::string_view(text).substr(0, text.size() - 1));
-      if (real) *real *= factor;
-    }
-    if (real && *real == std::floor(*real) && 0 <= *real && *real <= kExact &&
-        *real <= static_cast<double>(std::numeric_limits<T>::max()))
-      value = static_cast<T>(*real);
+    // Up to the first every whole number is a double; the second is no whole number.
+    constexpr double kExact = 1LL << 53, kNone = std::numeric_limits<double>::quiet_NaN();
+    double real = value ? kNone : number_in<double>(text).value_or(kNone);
+    for (const auto& [unit, factor] : {std::pair{'k', 1e3}, {'M', 1e6}, {'G', 1e9}})
+      if (text.ends_with(unit))
+        real = factor * number_in<double>(std::string_view(text).substr(0, text.size() - 1)).value_or(kNone);
+    if (real == std::floor(real) && 0 <= real && real <= kExact &&
+        real <= static_cast<double>(std::numeric_limits<T>::max()))
+      value = static_cast<T>(real);
   }
   if (!value || !(range.least <= *value && *value <= range.most))
     fail(Failure::usage, "{}: expected {}, {}, got \"{}\"", flag, std::is_integral_v<T> ? "a whole number" : "a number",

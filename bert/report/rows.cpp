@@ -170,7 +170,8 @@ Rows read_rows(std::string_view lines, const LetGo& let_go) {
     for (const std::string& name : texts_of(line.list("metrics"))) {
       const std::span known = tasks::metrics_of(all.kind);
       const auto metric = std::ranges::find(known, name, tasks::metric_name);
-      if (metric == known.end()) line.refuse("metrics", "metrics of " + kind, line.find("metrics"));
+      if (metric == known.end())
+        line.refuse("metrics", "metrics of " + io::name_in(tasks::kinds(), all.kind), line.find("metrics"));
       all.metrics.push_back(*metric);
     }
     all.positive = static_cast<std::int32_t>(line.whole("positive", {}, 1));

@@ -87,6 +87,13 @@ std::vector<Work> Batcher::take() {
   return works;
 }
 
+/// One line for a model: each request that it fails has its own answer.
+void Batcher::tell_once(const ServedModel& model, const std::string& fault) {
+  const auto [told, is_first] = told_.try_emplace(model.name(), model.version());
+  if (!is_first && std::exchange(told->second, model.version()) == model.version()) return;
+  io::tell("error: {}: version {}: {}", model.name(), model.version(), fault);
+}
+
 void Batcher::compute(std::vector<Work> works) {
   struct QueryIndex {
     std::size_t work, query;  // of the work
@@ -121,7 +128,9 @@ void Batcher::compute(std::vector<Work> works) {
                          try {
                            outcomes[w].answers[q] = inference::answer(queries[i], outputs);
                          } catch (const std::exception&) {
-                           return finish(w, failed());
+                           Outcome outcome = failed();
+                           tell_once(*works[w].model, outcome.error);
+                           return finish(w, std::move(outcome));
                          }
                          if (--missing[w] == 0) finish(w, std::move(outcomes[w]));
                        });

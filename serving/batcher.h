@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -56,6 +57,7 @@ class Batcher {
  private:
   std::vector<Work> take();
   void compute(std::vector<Work> works);
+  void tell_once(const ServedModel& model, const std::string& fault);
 
   const Options options_;
   Metrics& metrics_;
@@ -63,6 +65,7 @@ class Batcher {
   std::condition_variable changed_;
   std::deque<Work> queue_;
   bool stopped_ = false;
+  std::map<std::string, std::int64_t> told_;  // the version of each model that has failed, for the model's thread alone
 };
 
 }  // namespace bertrand::serving

@@ -2,6 +2,7 @@
 #include "serving/models.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "bert/directory/model_directory.h"
@@ -56,7 +57,7 @@ ServedModel::ServedModel(const ModelPlace& place, const ModelOptions& options)
 }
 
 /// With the ids that cost most: each [MASK] makes a row of the vocabulary. A second, larger batch tells what each token
-/// takes.
+/// takes. A model whose weights are damaged ends here, before it takes the place of one that answers.
 void ServedModel::warm_up(Backend& backend) {
   std::int32_t id = 0;
   while (head_ == Head::fill_mask && predictor_->token(id) != "[MASK]") ++id;
@@ -64,6 +65,11 @@ void ServedModel::warm_up(Backend& backend) {
   const auto bytes_of_batch = [&](std::size_t size) {
     const auto outputs = predictor_->run(std::vector<bert::Sequence>{
         {.token_ids = std::vector(size, id), .token_types = std::vector<std::int32_t>(size, 0)}});
+    for (const float value : outputs[0].values)
+      if (!std::isfinite(value))
+        fail(Failure::numerics,
+             "{}: version {}: outputs: expected finite numbers, got {}; hint: --precision f32, or damaged weights",
+             name(), version(), value);
     return backend.memory().peak - weights + 2 * outputs[0].values.size() * sizeof(float);
   };
   const auto size = static_cast<std::size_t>(std::min(64, max_length())) / 2;

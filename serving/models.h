@@ -31,7 +31,8 @@ struct ModelPlace {
 /// A model with a device of its own, so that one may be opened or go away while another one computes.
 class ServedModel {
  public:
-  /// Loads it and runs a first batch, so that the first request finds it warm. Throws Error as inference::open() does.
+  /// Loads it and runs a first batch, so that the first request finds it warm. Throws Error as inference::open() does,
+  /// and Error(Failure::numerics) if an output is not finite.
   ServedModel(const ModelPlace& place, const ModelOptions& options);
 
   const std::string& name() const { return place_.name; }

@@ -5,6 +5,7 @@
 
 #include "serving/asked.h"
 #include "serving/batcher.h"
+#include "support/terminal.h"
 
 using namespace bertrand;
 using serving::Batcher;
@@ -136,6 +137,22 @@ TEST_CASE("numbers that are not finite fail one request and not its company") {
   CHECK(setting.outcomes["bad"].error.starts_with("bad: outputs: expected finite numbers"));
   CHECK(setting.outcomes["good"].status == 200);
   CHECK(setting.outcomes["good"].answers.size() == 2);
+}
+
+TEST_CASE("the first request of a version that fails is told on standard error, and no other") {
+  Setting setting;
+  support::spoil_embedding(setting.directory / "model/model.safetensors", 8);  // fish
+  setting.model = support::open_served(setting.directory / "model", "model");
+  Batcher batcher({}, setting.metrics);
+  const auto said = support::on_standard_error([&] {
+    for (const char* name : {"a", "b"}) batcher.put(setting.work(name, {"fish"}));
+    setting.run(batcher);
+    setting.model = support::open_served(setting.directory / "model", "model", 2);
+    batcher.put(setting.work("c", {"fish"}));
+    setting.run(batcher);
+  });
+  const std::string rest = ": outputs: expected finite numbers, got nan; hint: --precision f32, or damaged weights\n";
+  CHECK(said == "error: model: version 1: a" + rest + "error: model: version 2: c" + rest);
 }
 
 TEST_CASE("what ends a batch is told once to each of its requests, and those after it are computed") {

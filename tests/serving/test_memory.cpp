@@ -95,3 +95,11 @@ TEST_CASE("a model with room for one piece is served, and one with less is refus
   CHECK(open(3)->max_length() == 3);
   CHECK(support::refusal(Failure::model, [&] { open(2); }).ends_with("expected at least 3 to read a text, got 2"));
 }
+
+TEST_CASE("a model whose outputs are not finite is not served") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  support::spoil_embedding(directory / "model/model.safetensors", 0);
+  CHECK(support::refusal(Failure::numerics, [&] { support::open_served(directory / "model", "pets", 3); }) ==
+        "pets: version 3: outputs: expected finite numbers, got nan; hint: --precision f32, or damaged weights");
+}

@@ -1,25 +1,15 @@
 // The queue and what the model's thread does with it.
 #include "serving/batcher.h"
 
-#include <algorithm>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "io/error.h"
 #include "io/say.h"
 
 namespace bertrand::serving {
 namespace {
-
-std::int64_t tokens_of(const Work& work) {
-  std::int64_t tokens = 0;
-  for (const inference::Query& query : work.queries)
-    for (const bert::Sequence& sequence : query.sequences) tokens += std::ssize(sequence.token_ids);
-  return tokens;
-}
-
-/// Ends a batch that nobody wants any more.
-struct Left {};
 
 /// What to tell whoever asked, of the exception that is handled now.
 Outcome failed() {
@@ -41,10 +31,24 @@ std::size_t Batcher::waiting() const {
   return queue_.size();
 }
 
+void Batcher::drop_unwanted() {
+  metrics_.dropped(std::erase_if(queue_, [](const Job& job) { return !job.work.is_wanted(); }));
+}
+
+bool Batcher::has_room() {
+  if (queue_.size() >= options_.max_waiting) drop_unwanted();
+  return queue_.size() < options_.max_waiting;
+}
+
+bool Batcher::is_full() {
+  const std::lock_guard lock(mutex_);
+  return !has_room();
+}
+
 bool Batcher::put(Work work) {
   const std::lock_guard lock(mutex_);
-  if (queue_.size() >= options_.max_waiting) return false;
-  queue_.push_back(std::move(work));
+  if (!has_room()) return false;
+  queue_.push_back({.work = std::move(work)});
   changed_.notify_one();
   return true;
 }
@@ -56,35 +60,47 @@ void Batcher::stop() {
 }
 
 void Batcher::run() {
+  std::unique_lock lock(mutex_);
   while (true) {
-    std::vector<Work> works;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopped_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      works = take();
-    }
-    if (!works.empty()) compute(std::move(works));
+    changed_.wait(lock, [&] { return stopped_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    std::list<Job> jobs = take();
+    lock.unlock();
+    if (!jobs.empty()) compute(jobs);
+    lock.lock();
+    queue_.splice(queue_.end(), jobs);  // those that are not at their end
   }
 }
 
-/// In order, as long as they fit: the first one's model computes those that ask for it. Of one that is larger than a
-/// batch the model makes several.
-std::vector<Work> Batcher::take() {
-  metrics_.dropped(std::erase_if(queue_, [](const Work& work) { return !work.is_wanted(); }));
-  std::vector<Work> works;
+/// As much as a batch has room for, and a sequence at least.
+Batcher::Part Batcher::next_of(const Job& job) const {
+  Part part;
+  std::size_t s = job.outputs.size();
+  for (std::size_t q = job.answers.size(); q < job.work.queries.size(); ++q, s = 0) {
+    const std::vector<bert::Sequence>& sequences = job.work.queries[q].sequences;
+    for (; s < sequences.size(); ++s) {
+      const std::int64_t tokens = part.tokens + std::ssize(sequences[s].token_ids);
+      if (tokens > options_.max_tokens && part.sequences > 0) return part;
+      part = {.sequences = part.sequences + 1, .tokens = tokens};
+    }
+  }
+  return part;
+}
+
+/// In order, as long as they fit: the first one's model computes those that ask for it.
+std::list<Batcher::Job> Batcher::take() {
+  drop_unwanted();
+  std::list<Job> jobs;
   std::int64_t tokens = 0;
   for (auto each = queue_.begin(); each != queue_.end();) {
-    if (!works.empty() && each->model != works.front().model) {
-      ++each;
-      continue;
-    }
-    tokens += tokens_of(*each);
-    if (!works.empty() && tokens > options_.max_tokens) break;
-    works.push_back(std::move(*each));
-    each = queue_.erase(each);
+    const auto job = each++;
+    if (!jobs.empty() && job->work.model != jobs.front().work.model) continue;
+    job->next = next_of(*job);
+    tokens += job->next.tokens;
+    if (!jobs.empty() && tokens > options_.max_tokens) break;
+    jobs.splice(jobs.end(), queue_, job);
   }
-  return works;
+  return jobs;
 }
 
 /// One line for a model: each request that it fails has its own answer.
@@ -94,55 +110,62 @@ void Batcher::tell_once(const ServedModel& model, const std::string& fault) {
   io::tell("error: {}: version {}: {}", model.name(), model.version(), fault);
 }
 
-void Batcher::compute(std::vector<Work> works) {
-  struct QueryIndex {
-    std::size_t work, query;  // of the work
-  };
-  std::vector<QueryIndex> indices;
-  std::vector<inference::Query> queries;
-  std::vector<Outcome> outcomes(works.size());
-  std::vector<std::size_t> missing;  // answers of each work; 0 as soon as it is done
-  std::size_t tokens = 0;
-  for (std::size_t w = 0; w < works.size(); ++w) {
-    metrics_.queued(seconds_since(works[w].since));
-    tokens += static_cast<std::size_t>(tokens_of(works[w]));
-    missing.push_back(works[w].queries.size());
-    outcomes[w].answers.resize(works[w].queries.size());
-    for (std::size_t q = 0; q < works[w].queries.size(); ++q) {
-      indices.push_back({w, q});
-      queries.push_back(std::move(works[w].queries[q]));
-    }
-  }
-  const auto finish = [&](std::size_t w, Outcome outcome) {
-    missing[w] = 0;
-    works[w].done(std::move(outcome));
-  };
+/// Leaves those jobs that are not at their end.
+void Batcher::compute(std::list<Job>& jobs) {
   const auto begin = Clock::now();
+  const std::size_t requests = jobs.size();
+  std::size_t tokens = 0, sequences = 0;
+  for (const Job& job : jobs) {
+    if (job.answers.empty() && job.outputs.empty()) metrics_.queued(seconds_since(job.work.since));
+    tokens += static_cast<std::size_t>(job.next.tokens);
+    sequences += job.next.sequences;
+  }
   try {
-    inference::run_all(works.front().model->predictor(), queries, options_.max_tokens,
-                       [&](std::size_t i, std::span<const inference::Outputs> outputs) {
-                         const auto [w, q] = indices[i];
-                         if (missing[w] == 0) return;  // another query of the work failed
-                         // Only a request that is alone is larger than a batch.
-                         if (works.size() == 1 && !works[w].is_wanted()) throw Left{};
-                         try {
-                           outcomes[w].answers[q] = inference::answer(queries[i], outputs);
-                         } catch (const std::exception&) {
-                           Outcome outcome = failed();
-                           tell_once(*works[w].model, outcome.error);
-                           return finish(w, std::move(outcome));
-                         }
-                         if (--missing[w] == 0) finish(w, std::move(outcomes[w]));
-                       });
-  } catch (const Left&) {
-    metrics_.dropped(1);
+    std::vector<bert::Sequence> batch;
+    for (Job& job : jobs) {
+      std::size_t q = job.answers.size(), s = job.outputs.size();
+      for (std::size_t i = 0; i < job.next.sequences; ++i) {
+        std::vector<bert::Sequence>& of_query = job.work.queries[q].sequences;
+        batch.push_back(std::move(of_query[s]));
+        if (++s == of_query.size()) ++q, s = 0;
+      }
+    }
+    std::vector<inference::Outputs> outputs = jobs.front().work.model->predictor().run(batch);
+    std::span<inference::Outputs> rest = outputs;
+    for (auto job = jobs.begin(); job != jobs.end();) {
+      const bool has_ended = take_in(*job, rest.first(job->next.sequences));
+      rest = rest.subspan(job->next.sequences);
+      job = has_ended ? jobs.erase(job) : std::next(job);
+    }
   } catch (const std::exception&) {
     const Outcome outcome = failed();
     io::tell("error: {}", outcome.error);
-    for (std::size_t w = 0; w < works.size(); ++w)
-      if (missing[w] > 0) finish(w, outcome);
+    for (const Job& job : jobs) job.work.done(outcome);
+    jobs.clear();
   }
-  metrics_.batch(works.size(), queries.size(), tokens, seconds_since(begin));
+  metrics_.batch(requests, sequences, tokens, seconds_since(begin));
+}
+
+/// Takes what the model says of the next sequences of a request. True if that was its end.
+bool Batcher::take_in(Job& job, std::span<inference::Outputs> outputs) {
+  const std::vector<inference::Query>& queries = job.work.queries;
+  try {
+    for (inference::Outputs& of_sequence : outputs) {
+      const inference::Query& query = queries[job.answers.size()];
+      job.outputs.push_back(std::move(of_sequence));
+      if (job.outputs.size() < query.sequences.size()) continue;
+      job.answers.push_back(inference::answer(query, job.outputs));
+      job.outputs.clear();
+    }
+  } catch (const std::exception&) {
+    Outcome outcome = failed();
+    tell_once(*job.work.model, outcome.error);
+    job.work.done(std::move(outcome));
+    return true;
+  }
+  if (job.answers.size() < queries.size()) return false;
+  job.work.done({.answers = std::move(job.answers)});
+  return true;
 }
 
 }  // namespace bertrand::serving

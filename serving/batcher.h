@@ -1,13 +1,15 @@
-// The queue before the model: whenever the model is free it takes all that waits, up to so many tokens. No timer.
+// The queue before the model: whenever the model is free it takes all that waits, up to so many tokens. No timer. A
+// request that is larger than a batch gives a part of it and then waits behind all others.
 //
 // The bits of a sequence do not depend on its company, so nobody can tell from an answer with whom it was computed.
 #pragma once
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,8 +48,9 @@ class Batcher {
   Batcher(const Options& options, Metrics& metrics) : options_(options), metrics_(metrics) {}
 
   std::size_t waiting() const;
-  bool is_full() const { return waiting() >= options_.max_waiting; }
-  /// From any thread. False, and the work is not taken, if as many as may wait do.
+  /// Whether as many as may wait do. From any thread, as put().
+  bool is_full();
+  /// False, and the work is not taken, if the queue is full.
   bool put(Work work);
 
   /// The thread of the model: computes until stop() was called and nothing waits any more.
@@ -55,15 +58,31 @@ class Batcher {
   void stop();
 
  private:
-  std::vector<Work> take();
-  void compute(std::vector<Work> works);
+  /// What a request gives to a batch.
+  struct Part {
+    std::size_t sequences = 0;
+    std::int64_t tokens = 0;
+  };
+  /// A request, and what the model has said of it.
+  struct Job {
+    Work work;
+    std::vector<io::Json> answers = {};            // to its first queries
+    std::vector<inference::Outputs> outputs = {};  // of the first sequences of the query after these
+    Part next = {};
+  };
+  void drop_unwanted();
+  bool has_room();
+  Part next_of(const Job& job) const;
+  std::list<Job> take();
+  void compute(std::list<Job>& jobs);
+  bool take_in(Job& job, std::span<inference::Outputs> outputs);
   void tell_once(const ServedModel& model, const std::string& fault);
 
   const Options options_;
   Metrics& metrics_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Work> queue_;
+  std::list<Job> queue_;  // moved without memory, which may be full
   bool stopped_ = false;
   std::map<std::string, std::int64_t> told_;  // the version of each model that has failed, for the model's thread alone
 };

@@ -80,18 +80,67 @@ TEST_CASE("a request larger than a batch is answered whole") {
     CHECK(setting.outcomes["all"].answers[i] == setting.outcomes[texts[i]].answers.at(0));
 }
 
-TEST_CASE("more than may wait are refused and who has left is not run") {
+TEST_CASE("a request larger than a batch keeps nobody waiting for its end") {
+  Setting setting;
+  Batcher batcher({.max_tokens = 9}, setting.metrics);
+  batcher.put(setting.work("large", {"red", "fish", "one", "two", "green"}));  // of 3 tokens each
+  batcher.put(setting.work("another", {"red", "fish", "one", "two"}));
+  for (const char* name : {"a", "b"}) batcher.put(setting.work(name, {"red"}));
+  setting.run(batcher);
+  // Three of the first, three of the second, both short ones and the last of the second, the last two of the first.
+  CHECK(setting.order == std::vector<std::string>{"a", "b", "large", "another"});
+  CHECK(setting.outcomes["large"].answers.size() == 5);
+  CHECK(setting.outcomes["large"].answers[0] == setting.outcomes["a"].answers.at(0));
+  CHECK(setting.counts("te_request_queue_duration_count 4"));
+  CHECK(setting.counts("te_batch_next_tokens_sum 33"));
+}
+
+TEST_CASE("a text of more windows than a batch keeps nobody waiting for its end") {
+  Setting setting;
+  support::write_small_head<bert::ForQuestionAnswering>(setting.directory / "answers",
+                                                        {.architecture = "BertForQuestionAnswering"});
+  setting.model = support::open_served(setting.directory / "answers", "answers");
+  std::string context = "red";
+  for (int i = 0; i < 30; ++i) context += " fish";
+  const auto work_of = [&](const std::string& name, const std::string& text) {
+    Work work = setting.work(name, {});
+    work.queries.push_back(setting.model->predictor().encode({{"question", "bird"}, {"context", text}}, name));
+    return work;
+  };
+  const auto ask = [&](std::int64_t max_tokens) {
+    Batcher batcher({.max_tokens = max_tokens}, setting.metrics);
+    Work large = work_of("large", context);
+    CHECK(large.queries[0].sequences.size() > 3);
+    batcher.put(std::move(large));
+    batcher.put(work_of("short", "red"));
+    setting.run(batcher);
+    return setting.outcomes["large"].answers;
+  };
+  const std::vector<io::Json> at_once = ask(4096);
+  CHECK(setting.order == std::vector<std::string>{"large", "short"});
+  CHECK(ask(24) == at_once);
+  CHECK(setting.order == std::vector<std::string>{"large", "short", "short", "large"});
+}
+
+TEST_CASE("more than may wait are refused and who has left is not run and takes no place") {
   Setting setting;
   Batcher batcher({.max_waiting = 2}, setting.metrics);
-  CHECK(batcher.put(setting.work("gone", {"red"}, false)));
+  bool is_here = true;
+  Work leaving = setting.work("leaving", {"red"});
+  leaving.is_wanted = [&] { return is_here; };
+  CHECK(batcher.put(std::move(leaving)));
   CHECK_FALSE(batcher.is_full());
   CHECK(batcher.put(setting.work("here", {"red"})));
   CHECK(batcher.is_full());
   CHECK_FALSE(batcher.put(setting.work("late", {"red"})));
+  is_here = false;
+  CHECK_FALSE(batcher.is_full());
+  CHECK(batcher.put(setting.work("later", {"red"})));
+  CHECK(batcher.is_full());
   setting.run(batcher);
-  CHECK(setting.order == std::vector<std::string>{"here"});
+  CHECK(setting.order == std::vector<std::string>{"here", "later"});
   CHECK(setting.counts("te_request_dropped 1"));
-  CHECK(setting.counts("te_sequences 1"));
+  CHECK(setting.counts("te_sequences 2"));
 }
 
 TEST_CASE("a request larger than a batch ends when its client leaves") {
@@ -173,12 +222,12 @@ TEST_CASE("what ends a batch is told once to each of its requests, and those aft
   CHECK(setting.outcomes["later"].status == 200);
 }
 
-TEST_CASE("what ends a batch is not told to a request that has failed before") {
+TEST_CASE("a request that has failed is not computed further") {
   Setting setting;
   support::spoil_embedding(setting.directory / "model/model.safetensors", 8);  // fish
   setting.model = support::open_served(setting.directory / "model", "model");
   Batcher batcher({.max_tokens = 4}, setting.metrics);
-  Work work = setting.work("bad", {"fish fish fish", "red"});  // the longer one is computed first, and alone
+  Work work = setting.work("bad", {"fish fish fish", "red"});  // the first one is computed alone
   work.queries[1].sequences[0].token_ids[1] = 1'000'000;
   batcher.put(std::move(work));
   setting.run(batcher);

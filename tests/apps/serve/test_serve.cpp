@@ -182,13 +182,14 @@ TEST_CASE("requests beyond those that may wait are refused at once") {
   const Setting setting;
   const Server server(
       {"--model", setting / "half", "--max-waiting", "1", "--max-client-batch", "20000", "--max-batch-tokens", "16"});
-  // The first one takes far longer than the others need to come.
+  // Two that take turns, for far longer than the others need to come: one is computed, and one waits.
   std::string texts = "\"red fish the bird one two green birds\"";
   for (int i = 1; i < 20'000; ++i) texts += ", \"red fish the bird one two green birds\"";
   Client computed = server.connect(), waiting = server.connect();
-  computed.send(Client::post_text(kPath, "{\"instances\": [" + texts + "]}"));
+  const std::string large = Client::post_text(kPath, "{\"instances\": [" + texts + "]}");
+  computed.send(large);
   REQUIRE(server.is_soon("te_request_queue_duration_count", "1"));
-  waiting.send(Client::post_text(kPath, body_of(0)));
+  waiting.send(large);
   REQUIRE(server.is_soon("te_queue_size", "1"));
   CHECK(server.connect().post(kPath, body_of(1)).status == 429);
   const Answer answer = server.connect().post("/predict", R"({"inputs": "red"})");

@@ -66,7 +66,11 @@ void Batcher::run() {
     if (queue_.empty()) return;
     std::list<Job> jobs = take();
     lock.unlock();
-    if (!jobs.empty()) compute(jobs);
+    try {
+      if (!jobs.empty()) compute(jobs);
+    } catch (const std::exception&) {
+      jobs.clear();  // no memory to say so: the clients are told that it is too late
+    }
     lock.lock();
     queue_.splice(queue_.end(), jobs);  // those that are not at their end
   }
@@ -157,14 +161,13 @@ bool Batcher::take_in(Job& job, std::span<inference::Outputs> outputs) {
       job.answers.push_back(inference::answer(query, job.outputs));
       job.outputs.clear();
     }
+    if (job.answers.size() < queries.size()) return false;
+    job.work.done({.answers = std::move(job.answers)});
   } catch (const std::exception&) {
     Outcome outcome = failed();
     tell_once(*job.work.model, outcome.error);
     job.work.done(std::move(outcome));
-    return true;
   }
-  if (job.answers.size() < queries.size()) return false;
-  job.work.done({.answers = std::move(job.answers)});
   return true;
 }
 

@@ -18,6 +18,7 @@ struct Question {
   ModelPointer model;
   std::vector<inference::Query> queries;  ///< at least one
   std::function<Response(const std::vector<io::Json>& answers)> respond;
+  std::size_t bytes = 0;  ///< the most that respond() takes besides the answers. An estimate from above
 };
 
 using Plan = std::variant<Response, Question>;

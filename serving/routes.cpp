@@ -11,6 +11,8 @@ namespace {
 
 using io::Json;
 
+constexpr std::size_t kTokenBytes = 128;  // of a token in the answer: its id, in JSON's memory, and as text
+
 bool is_kserve(std::string_view path) { return path == "/v2" || path.starts_with("/v2/"); }
 bool is_tensorflow(std::string_view path) { return starts_with_any_case(path, "/v1/"); }
 /// A client without a path in its address, or Amazon SageMaker's, asks the first model that answers.
@@ -45,14 +47,22 @@ Question answer_with_tokens(const std::string& body, const Models& models) {
   if (!model) refuse(404, "model: expected one that is served, got {}", io::shown(name));
   Question question{.model = model};
   question.queries.push_back(model->predictor().encode(request, "request"));
-  const inference::Query& query = question.queries[0];
-  Json tokens = Json::array();
-  for (const bert::Sequence& sequence : query.sequences) {
-    Json& pieces = tokens.emplace_back(Json::array());
-    for (const std::int32_t id : sequence.token_ids) pieces.push_back(model->predictor().token(id));
+  // The tokens as JSON take far more than their ids: they are made when there is an answer and room for both.
+  const auto ids = std::make_shared<std::vector<std::vector<std::int32_t>>>();
+  for (const bert::Sequence& sequence : question.queries[0].sequences) {
+    ids->push_back(sequence.token_ids);
+    question.bytes += sequence.token_ids.size() * kTokenBytes;
   }
-  question.respond = [name, tokens, cut = query.cut](const std::vector<Json>& answers) {
-    return Response{.body = io::json_text({{"model", name}, {"answer", answers[0]}, {"tokens", tokens}, {"cut", cut}})};
+  question.respond = [model, ids, cut = question.queries[0].cut](const std::vector<Json>& answers) {
+    Json tokens = Json::array();
+    for (const std::vector<std::int32_t>& sequence : *ids) {
+      Json& pieces = tokens.emplace_back(Json::array());
+      for (const std::int32_t id : sequence) pieces.push_back(model->predictor().token(id));
+    }
+    Json response{{"model", model->name()}, {"answer", answers[0]}};
+    response["tokens"] = std::move(tokens);
+    response["cut"] = cut;
+    return Response{.body = io::json_text(response)};
   };
   return question;
 }

@@ -2,6 +2,7 @@
 #include "serving/service.h"
 
 #include <exception>
+#include <new>
 #include <numeric>
 #include <thread>
 
@@ -11,6 +12,12 @@
 #include "io/units.h"
 
 namespace bertrand::serving {
+namespace {
+
+constexpr const char* kOutOfMemory = "out of memory";
+
+}  // namespace
+
 Service::Service(const ServiceOptions& options)
     : options_(options),
       budget_(options.max_request_bytes),
@@ -95,26 +102,30 @@ void Service::handle(const Request& request, const std::shared_ptr<Exchange>& ex
   metrics_.request();
   if (asks_a_model(request) && batcher_.is_full())
     return respond(refusal(request, 429, "Model is overloaded"), exchange, since);
-  Plan plan = [&] {
-    const std::lock_guard lock(models_mutex_);
-    return serving::plan(request, {.models = models_,
-                                   .metrics = metrics_,
-                                   .waiting = batcher_.waiting(),
-                                   .held_bytes = budget_.held(),
-                                   .limits = {.max_waiting = options_.batches.max_waiting,
-                                              .max_batch_tokens = options_.batches.max_tokens,
-                                              .max_texts = options_.max_texts}});
-  }();
-  if (auto* response = std::get_if<Response>(&plan)) return respond(std::move(*response), exchange, since);
-  metrics_.encoded(seconds_since(since));
-  ask(std::get<Question>(std::move(plan)), request, exchange, since);
+  try {
+    Plan plan = [&] {
+      const std::lock_guard lock(models_mutex_);
+      return serving::plan(request, {.models = models_,
+                                     .metrics = metrics_,
+                                     .waiting = batcher_.waiting(),
+                                     .held_bytes = budget_.held(),
+                                     .limits = {.max_waiting = options_.batches.max_waiting,
+                                                .max_batch_tokens = options_.batches.max_tokens,
+                                                .max_texts = options_.max_texts}});
+    }();
+    if (auto* response = std::get_if<Response>(&plan)) return respond(std::move(*response), exchange, since);
+    metrics_.encoded(seconds_since(since));
+    ask(std::get<Question>(std::move(plan)), request, exchange, since);
+  } catch (const std::bad_alloc&) {
+    respond(refusal(request, 503, kOutOfMemory), exchange, since);
+  }
 }
 
 void Service::ask(Question question, const Request& request, const std::shared_ptr<Exchange>& exchange,
                   Clock::time_point since) {
   // What the answer needs of the request, as its id, is no longer than its body.
   const std::size_t bytes =
-      std::accumulate(question.queries.begin(), question.queries.end(), request.body.size(),
+      std::accumulate(question.queries.begin(), question.queries.end(), request.body.size() + question.bytes,
                       [&](std::size_t sum, const auto& query) { return sum + question.model->bytes_of(query); });
   if (bytes > budget_.bytes())
     return respond(refusal(request, 413, "expected a smaller request, got one whose answer may take too much memory"),
@@ -124,7 +135,12 @@ void Service::ask(Question question, const Request& request, const std::shared_p
   const auto done = [=, this, make = std::move(question.respond)](Outcome outcome) {
     const auto kept = std::make_shared<Outcome>(std::move(outcome));
     exchange->answer([=, this] {
-      Response response = kept->error.empty() ? make(kept->answers) : refusal(head, kept->status, kept->error);
+      Response response;
+      try {
+        response = kept->error.empty() ? make(kept->answers) : refusal(head, kept->status, kept->error);
+      } catch (const std::bad_alloc&) {
+        response = refusal(head, 503, kOutOfMemory);
+      }
       response.keeps = share;
       metrics_.response(response.status, seconds_since(since));
       return response;

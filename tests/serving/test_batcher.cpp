@@ -222,6 +222,29 @@ TEST_CASE("what ends a batch is told once to each of its requests, and those aft
   CHECK(setting.outcomes["later"].status == 200);
 }
 
+TEST_CASE("an answer for which there is no memory becomes 503, and the next request is answered") {
+  Setting setting;
+  Batcher batcher({}, setting.metrics);
+  const auto failing = [&](const std::string& name, int times) {
+    Work work = setting.work(name, {"red"});
+    work.done = [done = work.done, times](Outcome outcome) mutable {
+      if (times-- > 0) throw std::bad_alloc();
+      done(std::move(outcome));
+    };
+    return work;
+  };
+  batcher.put(failing("bad", 1));
+  batcher.put(setting.work("company", {"red"}));
+  setting.run(batcher);
+  CHECK(setting.outcomes["bad"].status == 503);
+  CHECK(setting.outcomes["company"].status == 200);
+  batcher.put(failing("never", 9));
+  setting.run(batcher);
+  batcher.put(setting.work("later", {"red"}));
+  setting.run(batcher);
+  CHECK(setting.order == std::vector<std::string>{"bad", "company", "later"});
+}
+
 TEST_CASE("a request that has failed is not computed further") {
   Setting setting;
   support::spoil_embedding(setting.directory / "model/model.safetensors", 8);  // fish

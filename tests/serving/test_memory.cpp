@@ -6,6 +6,7 @@
 #include "serving/asked.h"
 #include "serving/client.h"
 #include "serving/service.h"
+#include "support/limited_space.h"
 #include "support/refusal.h"
 
 using namespace bertrand;
@@ -45,6 +46,31 @@ TEST_CASE(
   const support::Answer two = client.post("/predict", R"({"inputs": [["red"], ["fish"]]})");
   CHECK(two.status == 413);
   CHECK(two.error() == "expected a smaller request, got one whose answer may take too much memory");
+  service.stop();
+  thread.join();
+}
+
+TEST_CASE("a request for which the system has no memory is answered with 503, and the server goes on") {
+  if (support::mapped() > std::size_t{1} << 40) {
+    MESSAGE("SKIPPED: a sanitizer has the address space");
+    return;
+  }
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "classes");
+  serving::ServiceOptions options{.models = {{.name = "classes", .directory = directory / "classes"}},
+                                  .http = {.port = 0, .max_body = 8 << 20}};
+  options.model.machine.threads = 1;
+  serving::Service service(options);
+  std::thread thread([&] { service.run(); });
+  support::Client client(service.url());
+  std::string zeros = "0";
+  while (zeros.size() < 8'000'000) zeros += ",0";
+  const std::string request = support::Client::post_text("/predict", R"({"inputs": [)" + zeros + "]}");
+  const support::LimitedSpace limited(40 << 20);  // the body has room, and not its numbers in a list of 64 MiB
+  const support::Answer none = client.ask(request);
+  CHECK(none.status == 503);
+  CHECK(none.error() == "out of memory");
+  CHECK(client.post("/predict", R"({"inputs": "red"})").status == 200);
   service.stop();
   thread.join();
 }
@@ -102,4 +128,22 @@ TEST_CASE("a model whose outputs are not finite is not served") {
   support::spoil_embedding(directory / "model/model.safetensors", 0);
   CHECK(support::refusal(Failure::numerics, [&] { support::open_served(directory / "model", "pets", 3); }) ==
         "pets: version 3: outputs: expected finite numbers, got nan; hint: --precision f32, or damaged weights");
+}
+
+TEST_CASE("the tokens of an answer are made with it, and their memory is counted") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "classes");
+  support::Asked asked;
+  asked.models.put(support::open_served(directory / "classes", "classes"));
+  const auto question_of = [&](const std::string& text) {
+    const serving::Request request{.method = "POST", .target = "/answer", .body = R"({"text": ")" + text + R"("})"};
+    return std::get<serving::Question>(serving::plan(request, {.models = asked.models, .metrics = asked.metrics}));
+  };
+  serving::Question question = question_of("red fish"), longer = question_of("red fish red");
+  CHECK(longer.bytes == question.bytes + 128);
+  // Copies share what they are made from.
+  const auto respond = question.respond;
+  const std::string text = respond(support::answers_to(question)).body;
+  CHECK(nlohmann::json::parse(text).at("tokens").dump() == R"([["[CLS]","red","fish","[SEP]"]])");
+  CHECK(text.ends_with(R"("cut":false})"));
 }

@@ -1,49 +1,25 @@
 // What keeps the memory of CPU tensors: blocks never overlap, freed ones are used again, and little more is held than
 // was once in use.
 #include <doctest/doctest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "support/limited_space.h"
 #include "tensor/cpu/memory.h"
 #include "tensor/held_memory.h"
 
 using bertrand::cpu::CachingMemory;
+using support::LimitedSpace;
+using support::mapped;
 
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-
-/// Address space of this process in bytes.
-std::size_t mapped() {
-  std::size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
-/// Lets this process have so many bytes of address space beside those that it has, while it lives.
-class LimitedSpace {
- public:
-  explicit LimitedSpace(std::size_t more) {
-    REQUIRE(getrlimit(RLIMIT_AS, &before_) == 0);
-    rlimit limited = before_;
-    limited.rlim_cur = mapped() + more;
-    REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
-  }
-  ~LimitedSpace() { setrlimit(RLIMIT_AS, &before_); }
-  LimitedSpace(const LimitedSpace&) = delete;
-  LimitedSpace& operator=(const LimitedSpace&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 struct Block {
   std::byte* data;

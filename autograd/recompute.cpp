@@ -13,9 +13,9 @@ thread_local int recompute_every = 0, part_number = 0;
 Variable recomputed(const Variable& x, const std::vector<Variable>& parameters,
                     std::function<Variable(const Variable& x)> f) {
   for (const Variable& parameter : parameters)
-    check(!parameter.requires_grad() || !parameter.slot()->node,
-          "recomputed: expected parameters that are leaves, got the result of \"{}\"; hint: compute it inside of f",
-          parameter.slot()->node->op);
+    if (parameter.requires_grad() && parameter.slot()->node)
+      fail(Failure::bug, "recomputed: expected parameters that are leaves, got the result of \"{}\"; {}",
+           parameter.slot()->node->op, "hint: compute it inside of f");
   Tensor y;
   {
     const NoGrad guard;

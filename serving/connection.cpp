@@ -44,7 +44,7 @@ std::optional<std::string> other_value(const http::fields& fields, http::field n
 class Asked final : public Exchange, public std::enable_shared_from_this<Asked> {
  public:
   Asked(asio::io_context& context, std::weak_ptr<Connection> from) : context_(context), from_(std::move(from)) {}
-  void answer(std::function<Response()> make) override;
+  void answer(std::function<Response()> make, std::function<void()> nobody = nullptr) override;
   bool is_wanted() const override { return wanted_; }
   void drop() { wanted_ = false; }
 
@@ -67,9 +67,9 @@ ssize_t Connection::peek() {
   return ::recv(socket_.native_handle(), &one, 1, MSG_PEEK | MSG_DONTWAIT);
 }
 
-void Asked::answer(std::function<Response()> make) {
-  asio::post(context_, [self = shared_from_this(), make = std::move(make)] {
-    if (!self->wanted_.exchange(false)) return;
+void Asked::answer(std::function<Response()> make, std::function<void()> nobody) {
+  asio::post(context_, [self = shared_from_this(), make = std::move(make), nobody = std::move(nobody)] {
+    if (!self->wanted_.exchange(false)) return nobody ? nobody() : void();
     if (const auto connection = self->from_.lock()) connection->reply(make);
   });
 }

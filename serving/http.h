@@ -17,8 +17,8 @@ namespace bertrand::serving {
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// Answers, once, from any thread. `make` runs on the thread of the sockets, and not at all if nobody waits any more.
-  virtual void answer(std::function<Response()> make) = 0;
+  /// Answers, once, from any thread. On the thread of the sockets `make` runs, or, if nobody waits any more, `nobody`.
+  virtual void answer(std::function<Response()> make, std::function<void()> nobody = nullptr) = 0;
   /// False as soon as the client has left or was told that it is too late. From any thread.
   virtual bool is_wanted() const = 0;
 };

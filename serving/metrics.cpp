@@ -95,10 +95,11 @@ std::string Metrics::text(std::size_t waiting, std::size_t bytes) const {
     if (status < 300) successes += count;
     else failures += fmt::format("te_request_failure{{err=\"{}\"}} {}\n", status, count);
   }
-  return number("te_request_count", "counter", "Requests that arrived whole.", requests_) +
+  return number("te_request_count", "counter", "Requests for a model, and those that did not arrive whole.",
+                requests_) +
          number("te_request_success", "counter", "Requests answered with what they asked for.", successes) + failures +
-         number("te_request_dropped", "counter", "Requests whose client left, which were not run to their end.",
-                dropped_) +
+         number("te_request_dropped", "counter",
+                "Requests without an answer of a model when their client left or had status 504.", dropped_) +
          number("te_queue_size", "gauge", "Requests that wait for the model.", waiting) +
          number("te_held_bytes", "gauge", "Bytes that requests and answers hold.", bytes) +
          number("te_sequences", "counter", "Sequences computed.", sequences_) +

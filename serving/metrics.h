@@ -25,11 +25,11 @@ class Histogram {
 /// Safe to use from several threads.
 class Metrics {
  public:
-  void request();  ///< that arrived whole
+  void request();  ///< one for a model, or one that did not arrive whole
   /// A request whose answer had this status; `seconds` from its last byte to its answer.
   void response(int status, double seconds);
   void refused(int status);            ///< a request that the sockets refused: cut, too large, too late or failed
-  void dropped(std::size_t requests);  ///< whose clients left, not run to their end
+  void dropped(std::size_t requests);  ///< that had no answer of a model when nobody waited any more
   void encoded(double seconds);        ///< a request read and tokenized
   void queued(double seconds);         ///< a request that waited for the model
   void batch(std::size_t requests, std::size_t sequences, std::size_t tokens, double seconds);

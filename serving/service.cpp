@@ -25,6 +25,7 @@ Service::Service(const ServiceOptions& options)
           options.http, budget_,
           [this](const Request& request, const std::shared_ptr<Exchange>& exchange) { handle(request, exchange); },
           [this](const Request& head, int status, const std::string& why) {
+            if (status < 500) metrics_.request();  // it did not arrive whole: handle() has not seen it
             metrics_.refused(status);
             return refusal(head, status, why);
           }),
@@ -99,9 +100,9 @@ void Service::run() {
 
 void Service::handle(const Request& request, const std::shared_ptr<Exchange>& exchange) {
   const auto since = Clock::now();
-  metrics_.request();
+  if (asks_a_model(request)) metrics_.request();
   if (asks_a_model(request) && batcher_.is_full())
-    return respond(refusal(request, 429, "Model is overloaded"), exchange, since);
+    return respond(request, refusal(request, 429, "Model is overloaded"), exchange, since);
   try {
     Plan plan = [&] {
       const std::lock_guard lock(models_mutex_);
@@ -113,11 +114,11 @@ void Service::handle(const Request& request, const std::shared_ptr<Exchange>& ex
                                                 .max_batch_tokens = options_.batches.max_tokens,
                                                 .max_texts = options_.max_texts}});
     }();
-    if (auto* response = std::get_if<Response>(&plan)) return respond(std::move(*response), exchange, since);
+    if (auto* response = std::get_if<Response>(&plan)) return respond(request, std::move(*response), exchange, since);
     metrics_.encoded(seconds_since(since));
     ask(std::get<Question>(std::move(plan)), request, exchange, since);
   } catch (const std::bad_alloc&) {
-    respond(refusal(request, 503, kOutOfMemory), exchange, since);
+    respond(request, refusal(request, 503, kOutOfMemory), exchange, since);
   }
 }
 
@@ -128,34 +129,38 @@ void Service::ask(Question question, const Request& request, const std::shared_p
       std::accumulate(question.queries.begin(), question.queries.end(), request.body.size() + question.bytes,
                       [&](std::size_t sum, const auto& query) { return sum + question.model->bytes_of(query); });
   if (bytes > budget_.bytes())
-    return respond(refusal(request, 413, "expected a smaller request, got one whose answer may take too much memory"),
+    return respond(request,
+                   refusal(request, 413, "expected a smaller request, got one whose answer may take too much memory"),
                    exchange, since);
   const auto share = std::make_shared<Budget::Share>(budget_);
   const Request head{.method = request.method, .target = request.target};
   const auto done = [=, this, make = std::move(question.respond)](Outcome outcome) {
     const auto kept = std::make_shared<Outcome>(std::move(outcome));
-    exchange->answer([=, this] {
-      Response response;
-      try {
-        response = kept->error.empty() ? make(kept->answers) : refusal(head, kept->status, kept->error);
-      } catch (const std::bad_alloc&) {
-        response = refusal(head, 503, kOutOfMemory);
-      }
-      response.keeps = share;
-      metrics_.response(response.status, seconds_since(since));
-      return response;
-    });
+    exchange->answer(
+        [=, this] {
+          Response response;
+          try {
+            response = kept->error.empty() ? make(kept->answers) : refusal(head, kept->status, kept->error);
+          } catch (const std::bad_alloc&) {
+            response = refusal(head, 503, kOutOfMemory);
+          }
+          response.keeps = share;
+          metrics_.response(response.status, seconds_since(since));
+          return response;
+        },
+        [this] { metrics_.dropped(1); });
   };
   Work work{.model = std::move(question.model),
             .queries = std::move(question.queries),
             .is_wanted = [exchange] { return exchange->is_wanted(); },
             .done = done};
   if (!share->grow_to(bytes) || !batcher_.put(std::move(work)))
-    respond(refusal(request, 429, "Model is overloaded"), exchange, since);
+    respond(request, refusal(request, 429, "Model is overloaded"), exchange, since);
 }
 
-void Service::respond(Response response, const std::shared_ptr<Exchange>& exchange, Clock::time_point since) {
-  metrics_.response(response.status, seconds_since(since));
+void Service::respond(const Request& request, Response response, const std::shared_ptr<Exchange>& exchange,
+                      Clock::time_point since) {
+  if (asks_a_model(request)) metrics_.response(response.status, seconds_since(since));
   exchange->answer([response = std::move(response)] { return response; });
 }
 

@@ -45,7 +45,8 @@ class Service {
   void handle(const Request& request, const std::shared_ptr<Exchange>& exchange);
   void ask(Question question, const Request& request, const std::shared_ptr<Exchange>& exchange,
            Clock::time_point since);
-  void respond(Response response, const std::shared_ptr<Exchange>& exchange, Clock::time_point since);
+  void respond(const Request& request, Response response, const std::shared_ptr<Exchange>& exchange,
+               Clock::time_point since);
   void load_first();
   void look_for_versions();
   void load_newest();

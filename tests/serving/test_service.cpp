@@ -1,0 +1,85 @@
+// The server put together: what it counts.
+#include "serving/service.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "serving/client.h"
+#include "support/small_heads.h"
+#include "support/soon.h"
+
+using namespace bertrand;
+using support::Client;
+
+namespace {
+
+serving::ServiceOptions one_thread() {
+  serving::ServiceOptions options{.http = {.port = 0}};
+  options.model.machine.threads = 1;
+  return options;
+}
+
+/// A service as long as this lives.
+class Running {
+ public:
+  explicit Running(const serving::ServiceOptions& options) : service_(options), thread_([this] { service_.run(); }) {}
+  ~Running() {
+    service_.stop();
+    thread_.join();
+  }
+  Client connect() const { return Client(service_.url()); }
+  /// Whether this line is soon in the metrics.
+  bool counts(const std::string& line) const {
+    return support::soon([&] { return connect().get("/metrics").body.find("\n" + line + "\n") != std::string::npos; });
+  }
+
+ private:
+  serving::Service service_;
+  std::thread thread_;
+};
+
+struct Classes {
+  support::TemporaryDirectory directory;
+  serving::ServiceOptions options = one_thread();
+  Classes() {
+    support::write_small_classifier(directory / "classes");
+    options.models = {{.name = "classes", .directory = directory / "classes"}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what asks no model is not counted, and what did not arrive whole is") {
+  Classes setting;
+  setting.options.http.max_body = 1000;
+  const Running server(setting.options);
+  for (const char* path : {"/health", "/models", "/metrics", "/nothing"}) server.connect().get(path);
+  CHECK(server.connect().post("/predict", R"({"inputs": "red"})").status == 200);
+  CHECK(server.connect().post("/predict", "no JSON").status == 422);
+  CHECK(server.connect().post("/predict", std::string(1001, ' ')).status == 413);
+  for (const char* line : {"te_request_count 3", "te_request_success 1", "te_request_failure{err=\"422\"} 1",
+                           "te_request_failure{err=\"413\"} 1", "te_request_duration_count 1"})
+    CHECK(server.counts(line));
+  CHECK(server.connect().get("/metrics").body.find("404") == std::string::npos);
+}
+
+TEST_CASE("a client that leaves while its batch is computed is counted") {
+  Classes setting;
+  setting.options.max_texts = 8000;
+  setting.options.batches.max_tokens = 1 << 24;  // one batch for all that waits
+  const Running server(setting.options);
+  std::string texts = "\"red fish the bird one two green birds\"";
+  for (int i = 1; i < 8000; ++i) texts += ", \"red fish the bird one two green birds\"";
+  const std::string request = Client::post_text("/v1/models/classes:predict", "{\"instances\": [" + texts + "]}");
+  Client first = server.connect(), stays = server.connect(), leaves = server.connect();
+  first.send(request);
+  REQUIRE(server.counts("te_request_queue_duration_count 1"));
+  for (const Client* each : {&stays, &leaves}) each->send(request);
+  REQUIRE(server.counts("te_request_queue_duration_count 3"));
+  leaves.reset();
+  CHECK(first.read().status == 200);
+  CHECK(stays.read().status == 200);
+  CHECK(server.counts("te_request_dropped 1"));
+  CHECK(server.counts("te_request_success 2"));
+}

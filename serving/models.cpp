@@ -141,4 +141,14 @@ std::vector<ModelPlace> versions_in(const std::filesystem::path& base, const std
   return places;
 }
 
+std::string state_of(const std::filesystem::path& directory) {
+  std::string state;
+  std::error_code ignored;
+  for (std::filesystem::recursive_directory_iterator each(directory, ignored), end; each != end;
+       each.increment(ignored))
+    state += fmt::format("{} {} {}\n", each->path().string(), each->file_size(ignored),
+                         each->last_write_time(ignored).time_since_epoch().count());
+  return state;
+}
+
 }  // namespace bertrand::serving

@@ -84,4 +84,7 @@ class Models {
 /// The directories in `base` whose names are numbers, the largest first.
 std::vector<ModelPlace> versions_in(const std::filesystem::path& base, const std::string& name);
 
+/// The files of a directory with their sizes and times: another text as soon as one of them is written.
+std::string state_of(const std::filesystem::path& directory);
+
 }  // namespace bertrand::serving

@@ -16,6 +16,12 @@ namespace {
 
 constexpr const char* kOutOfMemory = "out of memory";
 
+/// Whether a version that did not load may do so later though its files are the same.
+bool time_may_mend(const std::exception& error) {
+  const auto* const known = dynamic_cast<const Error*>(&error);
+  return !known || known->failure() == Failure::memory || known->failure() == Failure::io;
+}
+
 }  // namespace
 
 Service::Service(const ServiceOptions& options)
@@ -34,36 +40,47 @@ Service::Service(const ServiceOptions& options)
   if (options.versioned) load_first();
 }
 
-/// The newest version that can be loaded. If there is none, the fault of the newest is the one that is reported.
-void Service::load_first() {
-  const VersionedModel& versioned = *options_.versioned;
-  const std::vector<ModelPlace> places = versions_in(versioned.base, versioned.name);
-  if (places.empty())
-    fail(Failure::model,
-         "{}: expected a directory with a number for its name, got none; hint: --model serves a model "
-         "without versions",
-         versioned.base.string());
-  std::exception_ptr fault;
-  std::string what;
-  for (const ModelPlace& place : places) {
+/// The newest version after this one that can be loaded. One that could not is tried again when it has changed.
+Service::Loaded Service::load_after(std::int64_t served) {
+  Loaded loaded;
+  for (const ModelPlace& place : versions_in(options_.versioned->base, options_.versioned->name)) {
+    if (place.version <= served) break;
+    const std::string state = state_of(place.directory);
+    if (const auto failed = failed_.find(place.directory); failed != failed_.end() && failed->second == state) continue;
     try {
-      models_.put(std::make_shared<ServedModel>(place, options_.model));
-      if (fault) complain(place.version, what);
-      return;
+      loaded.model = std::make_shared<ServedModel>(place, options_.model);
+      break;
     } catch (const std::exception& error) {
-      if (fault) continue;
-      fault = std::current_exception();
-      what = error.what();
+      if (!loaded.fault) loaded.fault = std::current_exception();
+      if (!time_may_mend(error)) failed_[place.directory] = state;
     }
   }
-  std::rethrow_exception(fault);
+  return loaded;
+}
+
+/// If no version can be loaded, the fault of the newest is the one that is reported.
+void Service::load_first() {
+  const Loaded loaded = load_after(-1);
+  if (loaded.model) {
+    models_.put(loaded.model);
+    if (loaded.fault) complain(loaded.model->version(), loaded.fault);
+    return;
+  }
+  if (loaded.fault) std::rethrow_exception(loaded.fault);
+  fail(Failure::model,
+       "{}: expected a directory with a number for its name, got none; hint: --model serves a model without versions",
+       options_.versioned->base.string());
 }
 
 /// Says once what is wrong with the newest version.
-void Service::complain(std::int64_t served, const std::string& fault) {
-  const std::string complaint =
-      fmt::format("warning: {}: version {} goes on: {}", options_.versioned->name, served, fault);
-  if (complaint != std::exchange(complaint_, complaint)) io::tell("{}", complaint);
+void Service::complain(std::int64_t served, const std::exception_ptr& fault) {
+  try {
+    std::rethrow_exception(fault);
+  } catch (const std::exception& error) {
+    const std::string complaint =
+        fmt::format("warning: {}: version {} goes on: {}", options_.versioned->name, served, error.what());
+    if (complaint != std::exchange(complaint_, complaint)) io::tell("{}", complaint);
+  }
 }
 
 std::string Service::memory_plan() const {
@@ -183,14 +200,15 @@ void Service::load_newest() {
     return models_.find(versioned.name)->version();
   }();
   try {
-    const std::vector<ModelPlace> places = versions_in(versioned.base, versioned.name);
-    if (places.empty() || places.front().version <= served) return;
-    auto model = std::make_shared<ServedModel>(places.front(), options_.model);
-    const std::lock_guard lock(models_mutex_);
-    models_.put(std::move(model));
-    io::tell("{}: version {} in place of {}", versioned.name, places.front().version, served);
-  } catch (const std::exception& error) {
-    complain(served, error.what());
+    const Loaded loaded = load_after(served);
+    if (loaded.model) {
+      const std::lock_guard lock(models_mutex_);
+      models_.put(loaded.model);
+      io::tell("{}: version {} in place of {}", versioned.name, loaded.model->version(), served);
+    }
+    if (loaded.fault) complain(loaded.model ? loaded.model->version() : served, loaded.fault);
+  } catch (const std::exception&) {
+    complain(served, std::current_exception());
   }
 }
 

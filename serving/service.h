@@ -1,6 +1,8 @@
 // The server put together: sockets on one thread, models on another, and a third that looks for newer versions.
 #pragma once
 #include <condition_variable>
+#include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -47,17 +49,24 @@ class Service {
            Clock::time_point since);
   void respond(const Request& request, Response response, const std::shared_ptr<Exchange>& exchange,
                Clock::time_point since);
+  /// A version that was loaded, and why the newest one that was tried was not.
+  struct Loaded {
+    ModelPointer model = nullptr;
+    std::exception_ptr fault = nullptr;
+  };
+  Loaded load_after(std::int64_t served);
   void load_first();
   void look_for_versions();
   void load_newest();
-  void complain(std::int64_t served, const std::string& fault);
+  void complain(std::int64_t served, const std::exception_ptr& fault);
 
   const ServiceOptions options_;
   Metrics metrics_;
   Budget budget_;
   std::mutex models_mutex_;
   Models models_;
-  std::string complaint_;  // about the newest version, which is said once
+  std::string complaint_;                                // about the newest version, which is said once
+  std::map<std::filesystem::path, std::string> failed_;  // the states in which versions did not load
   HttpServer http_;
   Batcher batcher_;  // goes first: what it holds belongs to connections
   std::mutex end_mutex_;

@@ -1,4 +1,4 @@
-// The server put together: what it counts.
+// The server put together: what it counts, and the versions that it loads.
 #include "serving/service.h"
 
 #include <doctest/doctest.h>
@@ -82,4 +82,33 @@ TEST_CASE("a client that leaves while its batch is computed is counted") {
   CHECK(stays.read().status == 200);
   CHECK(server.counts("te_request_dropped 1"));
   CHECK(server.counts("te_request_success 2"));
+}
+
+TEST_CASE("a broken version keeps no whole one from being loaded, and is tried again when it has changed") {
+  const support::TemporaryDirectory directory;
+  const std::filesystem::path base = directory / "base", weights = base / "8/model.safetensors";
+  support::write_small_classifier(base / "3");
+  serving::ServiceOptions options = one_thread();
+  options.versioned = {.name = "classes", .base = base, .look_every = std::chrono::milliseconds(10)};
+  const Running server(options);
+  const auto is_served = [&](const std::string& version) {
+    return server.connect().get("/v1/models/classes/versions/" + version).status == 200;
+  };
+  support::write_small_classifier(directory / "next");
+  const std::string whole = support::read_text(directory / "next/model.safetensors");
+  support::spoil_embedding(directory / "next/model.safetensors", 0);
+  std::filesystem::rename(directory / "next", base / "8");
+  support::write_small_classifier(directory / "next");
+  std::filesystem::rename(directory / "next", base / "7");
+  CHECK(support::soon([&] { return is_served("7"); }));
+
+  // Its weights are whole now, and it would load; by their size and time they are those that were tried.
+  const auto time = std::filesystem::last_write_time(weights);
+  support::write_text(directory / "weights", whole);
+  std::filesystem::last_write_time(directory / "weights", time);
+  std::filesystem::rename(directory / "weights", weights);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // in which it looks again
+  CHECK(is_served("7"));
+  std::filesystem::last_write_time(weights, time + std::chrono::seconds(1));
+  CHECK(support::soon([&] { return is_served("8"); }));
 }

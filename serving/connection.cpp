@@ -167,6 +167,10 @@ void Connection::read_header() {
     const auto coding = other_value(self->parser_->get(), http::field::content_encoding, "identity");
     if (has_body && coding)
       return self->refuse(415, "Content-Encoding: expected none, got " + *coding + "; hint: send the JSON as it is");
+    if (self->parser_->get().count("Inference-Header-Content-Length") > 0)  // of KServe: numbers follow the JSON
+      return self->refuse(400,
+                          "Inference-Header-Content-Length: expected JSON alone, got the binary extension; hint: "
+                          "binary_data=False");
     self->parser_->eager(true);  // all chunks that have come, for speed alone
     const bool is_expected = has_body && self->is_http_1_1() &&
                              boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");

@@ -171,8 +171,14 @@ void Service::ask(Question question, const Request& request, const std::shared_p
             .queries = std::move(question.queries),
             .is_wanted = [exchange] { return exchange->is_wanted(); },
             .done = done};
-  if (!share->grow_to(bytes) || !batcher_.put(std::move(work)))
-    respond(request, refusal(request, 429, "Model is overloaded"), exchange, since);
+  if (!share->grow_to(bytes))
+    return respond(
+        request,
+        refusal(request, 429,
+                "expected room for the answer, got a server whose memory for requests and answers is in use; "
+                "hint: later"),
+        exchange, since);
+  if (!batcher_.put(std::move(work))) respond(request, refusal(request, 429, "Model is overloaded"), exchange, since);
 }
 
 void Service::respond(const Request& request, Response response, const std::shared_ptr<Exchange>& exchange,

@@ -74,6 +74,15 @@ TEST_CASE("a body that is compressed is refused as such, and its client learns h
   CHECK(server.refused() == std::vector<int>(4, 415));
 }
 
+TEST_CASE("the binary extension of KServe is refused by name") {
+  const Server server;
+  const Answer answer = server.connect().ask(
+      "POST /x HTTP/1.1\r\nHost: x\r\ninference-header-content-length: 2\r\nContent-Length: 4\r\n\r\n{}\1\2");
+  CHECK(answer.status == 400);
+  CHECK(answer.error() ==
+        "Inference-Header-Content-Length: expected JSON alone, got the binary extension; hint: binary_data=False");
+}
+
 TEST_CASE("whoever words a refusal knows the request's line if there is one") {
   Server server({.max_body = 1000}), hasty({.timeout = milliseconds(500)});
   const auto of = [](const std::string& bytes, const Server& to) { return to.connect().ask(bytes).json().at("of"); };

@@ -84,6 +84,24 @@ TEST_CASE("a client that leaves while its batch is computed is counted") {
   CHECK(server.counts("te_request_success 2"));
 }
 
+TEST_CASE("a request for whose answer there is no room now is refused for that, and not for the queue") {
+  Classes setting;
+  setting.options.max_texts = 8000;
+  setting.options.max_request_bytes = 12 << 20;
+  const Running server(setting.options);
+  std::string texts = "\"red\"";
+  for (int i = 1; i < 8000; ++i) texts += ", \"red\"";
+  const std::string body = "{\"instances\": [" + texts + "]}";
+  Client first = server.connect();
+  first.send(Client::post_text("/v1/models/classes:predict", body));
+  REQUIRE(server.counts("te_request_queue_duration_count 1"));
+  const support::Answer none = server.connect().post("/v1/models/classes:predict", body);
+  CHECK(none.status == 429);
+  CHECK(none.error() ==
+        "expected room for the answer, got a server whose memory for requests and answers is in use; hint: later");
+  CHECK(first.read().status == 200);
+}
+
 TEST_CASE("a broken version keeps no whole one from being loaded, and is tried again when it has changed") {
   const support::TemporaryDirectory directory;
   const std::filesystem::path base = directory / "base", weights = base / "8/model.safetensors";

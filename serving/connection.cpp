@@ -54,6 +54,14 @@ class Asked final : public Exchange, public std::enable_shared_from_this<Asked> 
   std::atomic<bool> wanted_ = true;
 };
 
+/// What follows an operation: nothing after close(), even if the operation had ended well before.
+template <class Next>
+auto Connection::unless_closed(Next next) {
+  return [self = shared_from_this(), next = std::move(next)](error_code error, auto...) {
+    if (self->state_ != State::closed) next(error);
+  };
+}
+
 Connection::Connection(tcp::socket socket, ServerState& server)
     : server_(server),
       socket_(std::move(socket)),
@@ -83,9 +91,9 @@ void Connection::enter(State state, milliseconds at_most) {
   }
   state_ = state;
   timer_.expires_after(at_most);
-  timer_.async_wait([self = shared_from_this(), mine = ++deadline_](error_code error) {
-    if (!error && mine == self->deadline_ && self->state_ != State::closed) self->on_late();
-  });
+  timer_.async_wait(unless_closed([this, mine = ++deadline_](error_code error) {
+    if (!error && mine == deadline_) on_late();
+  }));
 }
 
 void Connection::on_late() {
@@ -115,25 +123,27 @@ void Connection::idle() {
 
 void Connection::watch() {
   if (std::exchange(watching_, true)) return;
-  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
-    self->watching_ = false;
-    if (self->state_ == State::closed) return;
+  const auto next = unless_closed([this](error_code error) {
+    watching_ = false;
     if (error == asio::error::operation_aborted) return;  // by on_late(), whose request is answered
-    if (error) return self->close();
-    if (self->state_ == State::idle) return self->read_header();
-    const ssize_t got = self->peek();
-    if (got < 0 && errno != EAGAIN) return self->close();
-    if (got == 0) self->on_end();
+    if (error) return close();
+    if (state_ == State::idle) return read_header();
+    const ssize_t got = peek();
+    if (got < 0 && errno != EAGAIN) return close();
+    if (got == 0) on_end();
   });
+  socket_.async_wait(tcp::socket::wait_read, next);
 }
 
 /// The client has left, or it has sent all and still reads. What it is sent now shows which: one that has left resets
 /// the connection, and to one that reads an answer of 100 says nothing.
 void Connection::on_end() {
-  if (!std::exchange(at_end_, true))
-    socket_.async_wait(tcp::socket::wait_error, [self = shared_from_this()](error_code error) {
-      if (!error) self->close();
+  if (!std::exchange(at_end_, true)) {
+    const auto next = unless_closed([this](error_code error) {
+      if (!error) close();
     });
+    socket_.async_wait(tcp::socket::wait_error, next);
+  }
   if (state_ == State::waiting && is_http_1_1())
     ::send(socket_.native_handle(), kGoOn.data(), kGoOn.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -153,34 +163,41 @@ void Connection::read_header() {
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(server_.options.max_header));
   parser_->body_limit(server_.options.max_body);
-  http::async_read_header(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-    if (error == http::error::bad_method && self->pass_over_empty_line()) return self->read_header();
-    if (error || self->late_) return self->on_bad(error);
-    // RFC 9112, 3.2: with two, a proxy may have read the other one.
-    const std::size_t hosts = self->parser_->get().count(http::field::host);
-    if (hosts > 1 || (hosts == 0 && self->is_http_1_1()))
-      return self->refuse(400, fmt::format("Host: expected one, got {}", hosts == 0 ? "none" : std::to_string(hosts)));
-    // RFC 9112, 6.3: where a body of another coding ends is not known, and what follows is no request.
-    if (const auto other = other_value(self->parser_->get(), http::field::transfer_encoding, "chunked"))
-      return self->refuse(400, "Transfer-Encoding: expected chunked, got " + *other);
-    const bool has_body = !self->parser_->is_done();
-    const auto coding = other_value(self->parser_->get(), http::field::content_encoding, "identity");
-    if (has_body && coding)
-      return self->refuse(415, "Content-Encoding: expected none, got " + *coding + "; hint: send the JSON as it is");
-    if (self->parser_->get().count("Inference-Header-Content-Length") > 0)  // of KServe: numbers follow the JSON
-      return self->refuse(400,
-                          "Inference-Header-Content-Length: expected JSON alone, got the binary extension; hint: "
-                          "binary_data=False");
-    self->parser_->eager(true);  // all chunks that have come, for speed alone
-    const bool is_expected = has_body && self->is_http_1_1() &&
-                             boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
-    self->parser_->get().clear();  // each field takes many times its text, for as long as the answer is not out
-    if (!is_expected) return self->read_body();
-    asio::async_write(self->socket_, asio::buffer(kGoOn), [self](error_code failed, std::size_t) {
-      if (failed) return self->on_bad(failed);
-      self->read_body();
-    });
+  const auto next = unless_closed([this](error_code error) {
+    if (error == http::error::bad_method && pass_over_empty_line()) return read_header();
+    if (error || late_) return on_bad(error);
+    on_header();
   });
+  http::async_read_header(socket_, buffer_, *parser_, next);
+}
+
+void Connection::on_header() {
+  auto& head = parser_->get();
+  // RFC 9112, 3.2: with two, a proxy may have read the other one.
+  const std::size_t hosts = head.count(http::field::host);
+  if (hosts > 1 || (hosts == 0 && is_http_1_1()))
+    return refuse(400, fmt::format("Host: expected one, got {}", hosts == 0 ? "none" : std::to_string(hosts)));
+  // RFC 9112, 6.3: where a body of another coding ends is not known, and what follows is no request.
+  if (const auto other = other_value(head, http::field::transfer_encoding, "chunked"))
+    return refuse(400, "Transfer-Encoding: expected chunked, got " + *other);
+  const bool has_body = !parser_->is_done();
+  const auto coding = other_value(head, http::field::content_encoding, "identity");
+  if (has_body && coding)
+    return refuse(415, "Content-Encoding: expected none, got " + *coding + "; hint: send the JSON as it is");
+  if (head.count("Inference-Header-Content-Length") > 0)  // of KServe: numbers follow the JSON
+    return refuse(400,
+                  "Inference-Header-Content-Length: expected JSON alone, got the binary extension; hint: "
+                  "binary_data=False");
+  parser_->eager(true);  // all chunks that have come, for speed alone
+  const bool is_expected =
+      has_body && is_http_1_1() && boost::beast::iequals(head[http::field::expect], "100-continue");
+  head.clear();  // each field takes many times its text, for as long as the answer is not out
+  if (!is_expected) return read_body();
+  const auto next = unless_closed([this](error_code error) {
+    if (error || late_) return on_bad(error);
+    read_body();
+  });
+  asio::async_write(socket_, asio::buffer(kGoOn), next);
 }
 
 /// Piece by piece, so that only what has come counts.
@@ -188,14 +205,14 @@ void Connection::read_body() {
   if (!body_share_.grow_to(parser_->get().body().size()))
     return refuse(429, "expected room for the body, got a server whose memory for requests is in use; hint: later");
   if (parser_->is_done()) return on_request();
-  http::async_read_some(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-    if (error || self->late_) return self->on_bad(error);
-    self->read_body();
+  const auto next = unless_closed([this](error_code error) {
+    if (error || late_) return on_bad(error);
+    read_body();
   });
+  http::async_read_some(socket_, buffer_, *parser_, next);
 }
 
 void Connection::on_bad(error_code error) {
-  if (state_ == State::closed) return;
   const HttpOptions& limits = server_.options;
   if (late_) return refuse(408, fmt::format("expected a request within {} ms, got a part", limits.timeout.count()));
   if (error == http::error::body_limit)
@@ -258,14 +275,14 @@ void Connection::write(Response response, bool last) {
   response_.keep_alive(!is_last && has_head && parser_->keep_alive());
   response_.content_length(response.body.size());
   if (!without_body) response_.body() = std::move(response.body);
-  http::async_write(socket_, response_, [self = shared_from_this()](error_code error, std::size_t) {
-    self->keeps_.reset();
-    if (self->state_ == State::closed) return;
-    if (error) return self->close();
-    if (!self->response_.keep_alive()) return self->leave();
-    self->response_ = {};
-    self->idle();
+  const auto next = unless_closed([this](error_code error) {
+    keeps_.reset();
+    if (error) return close();
+    if (!response_.keep_alive()) return leave();
+    response_ = {};
+    idle();
   });
+  http::async_write(socket_, response_, next);
 }
 
 /// Closing while input lies unread would take the answer from the client before it has read it.
@@ -279,11 +296,11 @@ void Connection::leave() {
 }
 
 void Connection::discard() {
-  socket_.async_read_some(buffer_.prepare(kPiece), [self = shared_from_this()](error_code error, std::size_t) {
-    if (self->state_ == State::closed) return;
-    if (error) return self->close();
-    self->discard();
+  const auto next = unless_closed([this](error_code error) {
+    if (error) return close();
+    discard();
   });
+  socket_.async_read_some(buffer_.prepare(kPiece), next);
 }
 
 void Connection::stop() {

@@ -45,6 +45,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class State { idle, sending, waiting, answering, leaving, closed };
 
+  template <class Next>
+  auto unless_closed(Next next);
   void enter(State state, std::chrono::milliseconds at_most);
   void on_late();
   void watch();
@@ -52,6 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_http_1_1() const;  ///< of the client of the request that is read
   void on_end();
   void read_header();
+  void on_header();
   void read_body();
   void on_bad(boost::beast::error_code error);
   void on_request();

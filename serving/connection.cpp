@@ -115,7 +115,7 @@ void Connection::on_late() {
 void Connection::idle() {
   parser_.reset();  // for memory alone
   enter(State::idle, server_.options.idle);
-  if (buffer_.size() > 0) return read_header();
+  if (buffer_.size() > 0) return begin_request();
   buffer_.shrink_to_fit();  // whoever idles holds nothing
   if (server_.stopping && peek() <= 0) return close();
   watch();
@@ -127,7 +127,7 @@ void Connection::watch() {
     watching_ = false;
     if (error == asio::error::operation_aborted) return;  // by on_late(), whose request is answered
     if (error) return close();
-    if (state_ == State::idle) return read_header();
+    if (state_ == State::idle) return begin_request();
     const ssize_t got = peek();
     if (got < 0 && errno != EAGAIN) return close();
     if (got == 0) on_end();
@@ -158,8 +158,12 @@ bool Connection::pass_over_empty_line() {
 
 bool Connection::is_http_1_1() const { return parser_->get().version() >= 11; }
 
-void Connection::read_header() {
+void Connection::begin_request() {
   enter(State::sending, server_.stopping ? kGoodbye : server_.options.timeout);
+  read_header();
+}
+
+void Connection::read_header() {
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(server_.options.max_header));
   parser_->body_limit(server_.options.max_body);

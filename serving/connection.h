@@ -53,6 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool pass_over_empty_line();
   bool is_http_1_1() const;  ///< of the client of the request that is read
   void on_end();
+  void begin_request();
   void read_header();
   void on_header();
   void read_body();

@@ -40,3 +40,19 @@ TEST_CASE("a server goes on while more clients come, ask and go than it has room
   CHECK(answered > 0);
   CHECK(server.goes_on());
 }
+
+TEST_CASE("empty lines before a request give it no more time") {
+  Server server({.timeout = milliseconds(500)});
+  Client client = server.connect();
+  const auto begin = std::chrono::steady_clock::now();
+  bool is_late = false;
+  std::thread lines([&] {
+    while (client.send("\r\n") && !is_late) {
+      std::this_thread::sleep_for(milliseconds(50));
+      is_late = std::chrono::steady_clock::now() - begin > std::chrono::seconds(10);
+    }
+  });
+  CHECK(client.read().status == 408);
+  lines.join();
+  CHECK_FALSE(is_late);
+}

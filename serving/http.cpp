@@ -95,11 +95,17 @@ class HttpServer::Sockets {
       take(std::move(socket));
     acceptor_.close(error);
     for (auto each = state_.lazy.begin(); each != state_.lazy.end();) (*each++)->stop();
+    // Whoever always has one more request on the way would never see the last answer.
+    end_.expires_after(state_.options.timeout);
+    end_.async_wait([this](error_code) {
+      for (auto* all : {&state_.lazy, &state_.busy})
+        while (!all->empty()) all->front()->close();
+    });
   }
 
   ServerState state_;
   tcp::acceptor acceptor_;
-  asio::steady_timer pause_{state_.context}, watch_{state_.context};
+  asio::steady_timer pause_{state_.context}, watch_{state_.context}, end_{state_.context};
   std::string url_;
 };
 

@@ -53,7 +53,7 @@ class HttpServer {
   /// http://HOST:PORT
   std::string url() const;
   /// Serves until stop() or a signal of io/signals.h; then no connection is accepted any more, whatever came in is
-  /// answered, and run() returns.
+  /// answered, and run() returns, at the latest `timeout` after that.
   void run();
   /// From any thread.
   void stop();

@@ -14,8 +14,8 @@
 
 namespace support {
 
-/// Answers with method, target and the length of the body; what is asked for under /wait stays open, and /hold stops
-/// the thread of the sockets.
+/// Answers with method, target and the length of the body; what is asked for under /wait stays open, /hold stops
+/// the thread of the sockets, and /slow does so for a moment.
 class ToyServer {
  public:
   explicit ToyServer(bertrand::serving::HttpOptions options = {}, std::size_t budget = 64 << 20)
@@ -29,6 +29,7 @@ class ToyServer {
                 is_held.notify_one();
                 is_held.wait(true);
               }
+              if (request.target == "/slow") std::this_thread::sleep_for(std::chrono::milliseconds(20));
               if (request.target == "/wait") {
                 const std::lock_guard lock(mutex_);
                 waiting_ = exchange;

@@ -17,7 +17,6 @@ class HttpServer::Sockets {
   Sockets(const HttpOptions& options, Budget& budget, Handler handler, Refuse refuse)
       : state_{.options = options, .budget = budget, .handler = std::move(handler), .refuse = std::move(refuse)},
         acceptor_(state_.context) {
-    const std::string flags = fmt::format("--host {} --port {}", options.host, options.port);
     try {
       tcp::resolver resolver(state_.context);
       const auto found = resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive);
@@ -25,12 +24,8 @@ class HttpServer::Sockets {
       acceptor_.open(place.protocol());
       acceptor_.set_option(tcp::acceptor::reuse_address(true));
       acceptor_.bind(place);
-      acceptor_.listen();
-      acceptor_.non_blocking(true);
     } catch (const boost::system::system_error& error) {
-      const bool is_taken = error.code() == asio::error::address_in_use;  // the flags may be right at another time
-      fail(is_taken ? Failure::io : Failure::usage, "{}: expected an address to listen on, got {}", flags,
-           error.code().message());
+      refuse_address(error.code());
     }
     const tcp::endpoint place = acceptor_.local_endpoint();
     const std::string host = place.address().to_string();
@@ -38,6 +33,13 @@ class HttpServer::Sockets {
   }
 
   const std::string& url() const { return url_; }
+
+  void listen() {
+    error_code error;
+    acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+    if (error) refuse_address(error);
+    acceptor_.non_blocking(true);
+  }
 
   void run() {
     io::catch_stop_signals();
@@ -51,6 +53,12 @@ class HttpServer::Sockets {
   }
 
  private:
+  [[noreturn]] void refuse_address(error_code error) const {
+    const bool is_taken = error == asio::error::address_in_use;  // the flags may be right at another time
+    fail(is_taken ? Failure::io : Failure::usage, "--host {} --port {}: expected an address to listen on, got {}",
+         state_.options.host, state_.options.port, error.message());
+  }
+
   void look_for_signals() {
     if (io::stop_requested()) return stop();
     watch_.expires_after(milliseconds(50));
@@ -113,6 +121,7 @@ HttpServer::HttpServer(const HttpOptions& options, Budget& budget, Handler handl
     : sockets_(std::make_unique<Sockets>(options, budget, std::move(handler), std::move(refuse))) {}
 HttpServer::~HttpServer() = default;
 std::string HttpServer::url() const { return sockets_->url(); }
+void HttpServer::listen() { sockets_->listen(); }
 void HttpServer::run() { sockets_->run(); }
 void HttpServer::stop() { sockets_->stop_soon(); }
 

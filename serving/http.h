@@ -45,13 +45,16 @@ class HttpServer {
   /// known, and these are empty if it has none.
   using Refuse = std::function<Response(const Request& head, int status, const std::string& why)>;
 
-  /// Listens. Bodies count against `budget`, which must outlive this. Throws Error(Failure::usage) for a host or port
-  /// that cannot be listened on, and Error(Failure::io) if another program has the port.
+  /// Takes the port. Bodies count against `budget`, which must outlive this. Throws Error(Failure::usage) for a host or
+  /// port that cannot be listened on, and Error(Failure::io) if another program has the port.
   HttpServer(const HttpOptions& options, Budget& budget, Handler handler, Refuse refuse);
   ~HttpServer();
 
   /// http://HOST:PORT
   std::string url() const;
+  /// From now on the system lets clients in, who wait for run(). Throws Error(Failure::io) if another program that had
+  /// the port too was faster.
+  void listen();
   /// Serves until stop() or a signal of io/signals.h; then no connection is accepted any more, whatever came in is
   /// answered, and run() returns, at the latest `timeout` after that.
   void run();

@@ -38,6 +38,7 @@ Service::Service(const ServiceOptions& options)
       batcher_(options.batches, metrics_) {
   for (const ModelPlace& place : options.models) models_.put(std::make_shared<ServedModel>(place, options.model));
   if (options.versioned) load_first();
+  http_.listen();  // a client that is let in finds the models
 }
 
 /// The newest version after this one that can be loaded. One that could not is tried again when it has changed.

@@ -5,10 +5,8 @@
 #include <ctime>
 #include <optional>
 
-#include "io/error.h"
 #include "serving/toy_server.h"
 #include "support/file_limit.h"
-#include "support/refusal.h"
 #include "support/terminal.h"
 
 using namespace bertrand::serving;
@@ -362,34 +360,4 @@ TEST_CASE("a server that stops does not wait for a client that comes and sends n
   server.go_on();
   CHECK(silent.is_closed());
   CHECK(first.read().body == "GET /hold 0");
-}
-
-TEST_CASE("a server begins again at once at the address that it had, and no other has it meanwhile") {
-  Server server;
-  HttpOptions same{.port = server.port()};
-  Budget budget(1);
-  CHECK(support::refusal(bertrand::Failure::io, [&] {
-          HttpServer(same, budget, {}, {});
-        }).starts_with(fmt::format("--host 127.0.0.1 --port {}: expected an address to listen on, got ", same.port)));
-  Client client = server.connect();
-  CHECK(client.ask("GET /x HTTP/1.0\r\n\r\n").status == 200);
-  CHECK(client.is_closed());  // by the server, so that the system keeps the address for a while
-  client.leave();
-  server.end();
-  CHECK(HttpServer(same, budget, {}, {}).url().ends_with(":" + std::to_string(same.port)));
-}
-
-TEST_CASE("an address that cannot be listened on is refused") {
-  const auto refusal = [](const HttpOptions& options) -> std::string {
-    Budget budget(1);
-    try {
-      HttpServer(options, budget, {}, {});
-    } catch (const bertrand::Error& error) {
-      CHECK(error.failure() == bertrand::Failure::usage);
-      return error.what();
-    }
-    return "";
-  };
-  CHECK(refusal({.host = "192.0.2.1", .port = 0}).starts_with("--host 192.0.2.1 --port 0: expected an address to "));
-  CHECK(refusal({.host = "no such host", .port = 0}).starts_with("--host no such host --port 0: expected an "));
 }

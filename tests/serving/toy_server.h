@@ -47,6 +47,7 @@ class ToyServer {
               return bertrand::serving::Response{
                   .status = status, .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
             }) {
+    server_.listen();
     thread_ = std::thread([this] { server_.run(); });
   }
   ~ToyServer() { end(); }

@@ -2,6 +2,7 @@
 #include "serving/http.h"
 
 #include "io/error.h"
+#include "io/say.h"
 #include "io/signals.h"
 #include "serving/connection.h"
 
@@ -42,7 +43,7 @@ class HttpServer::Sockets {
   }
 
   void run() {
-    io::catch_stop_signals();
+    io::catch_stop_signals();  // a first one ends no work any more: it is answered
     look_for_signals();
     accept();
     while (!state_.stopping || !state_.lazy.empty() || !state_.busy.empty()) state_.context.run_one();
@@ -60,7 +61,10 @@ class HttpServer::Sockets {
   }
 
   void look_for_signals() {
-    if (io::stop_requested()) return stop();
+    if (io::stop_requested()) {
+      io::tell("stopping: a signal came; what clients have sent is answered");
+      return stop();
+    }
     watch_.expires_after(milliseconds(50));
     watch_.async_wait([this](error_code) { look_for_signals(); });
   }

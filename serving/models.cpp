@@ -8,6 +8,7 @@
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
 #include "io/numbers.h"
+#include "io/signals.h"
 #include "training/run/devices.h"
 
 namespace bertrand::serving {
@@ -48,6 +49,7 @@ ServedModel::ServedModel(const ModelPlace& place, const ModelOptions& options)
       options_(inference::completed(options.inference, config_, head_, place.directory)),
       dtype_(options.machine.precision),
       device_(open_device(options.machine)) {
+  io::leave_if_requested("loading " + place.name);
   device_.run([&](const distributed::Replica& self) {
     predictor_ = inference::open(
         {.directory = place.directory, .tokenizer = options.tokenizer, .backend = self.backend(), .dtype = dtype_},

@@ -4,10 +4,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 
 #include "io/say.h"
+#include "io/signals.h"
 #include "serving/health_check.h"
 
 namespace bertrand::serve {
@@ -30,8 +30,8 @@ void run(const Options& options) {
   if (!options.check.empty()) return serving::require_healthy(options.check);
   serving::ServiceOptions complete_options = complete(options);
   complete_options.http.max_connections = most_connections(complete_options.http.max_connections);
+  io::catch_stop_signals(io::OnStop::leave);  // while nobody is answered
   serving::Service service(complete_options);
-  std::signal(SIGPIPE, SIG_IGN);  // who reads the messages may leave
   io::tell("{}", service.memory_plan());
   fmt::print("listening on {}\n", service.url());
   std::fflush(stdout);

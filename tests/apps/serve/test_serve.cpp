@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
+#include <csignal>
 #include <thread>
 
+#include "apps/serve/run.h"
 #include "serving/client.h"
 #include "serving/service.h"
 #include "support/conversation.h"
@@ -134,6 +136,36 @@ TEST_CASE("a signal under load loses no request that was sent before it") {
   }
   CHECK(server.finish() == 0);
   CHECK_FALSE(server.connect().is_connected());
+}
+
+TEST_CASE("a signal as soon as the server says that it listens ends it as one later does") {
+  const Setting setting;
+  for (int i = 0; i < 8; ++i) {
+    Server server({"--model", setting / "half"});
+    server.signal(SIGTERM);
+    CHECK(server.finish() == 0);
+  }
+}
+
+TEST_CASE("a signal while models are loaded ends the server before the next one") {
+  const Setting setting;
+  serve::Options options;
+  for (int i = 0; i < 100; ++i) options.models.push_back(std::to_string(i) + "=" + setting / "half");
+  options.service.http.port = 0;
+  options.service.model.machine.threads = 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    std::thread([] {
+      struct sigaction now {};
+      while (now.sa_handler == SIG_DFL) sigaction(SIGTERM, nullptr, &now);  // until it no longer ends the process
+      std::raise(SIGTERM);
+    }).detach();
+    const std::string refusal = support::refusal(Failure::interrupted, [&] { serve::run(options); });
+    _exit(refusal.starts_with("interrupted while loading ") ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
 }
 
 TEST_CASE("bodies that are bad or too large are refused and the server goes on") {

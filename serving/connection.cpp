@@ -181,6 +181,9 @@ void Connection::on_header() {
   const std::size_t hosts = head.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && is_http_1_1()))
     return refuse(400, fmt::format("Host: expected one, got {}", hosts == 0 ? "none" : std::to_string(hosts)));
+  // RFC 9112, 6.1: something on the way that knows no chunks may see other requests in it.
+  if (!is_http_1_1() && head.count(http::field::transfer_encoding) > 0)
+    return refuse(400, "Transfer-Encoding: expected none in HTTP/1.0, got one");
   // RFC 9112, 6.3: where a body of another coding ends is not known, and what follows is no request.
   if (const auto other = other_value(head, http::field::transfer_encoding, "chunked"))
     return refuse(400, "Transfer-Encoding: expected chunked, got " + *other);

@@ -55,6 +55,17 @@ TEST_CASE("a request names one host, which HTTP/1.0 need not") {
     CHECK(ask(head).body == "GET /x 0");
 }
 
+TEST_CASE("HTTP/1.0 has no chunks, and where a body of them ends is no new request") {
+  Server server;
+  Client client = server.connect();
+  const std::string chunks =
+      "POST /x HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  const Answer answer = client.ask(chunks + "GET /x HTTP/1.0\r\n\r\n");
+  CHECK(answer.status == 400);
+  CHECK(answer.error() == "Transfer-Encoding: expected none in HTTP/1.0, got one");
+  CHECK(client.is_closed());
+}
+
 TEST_CASE("a body that is compressed is refused as such, and its client learns how to send it") {
   Server server;
   const auto ask = [&](const std::string& coding) {

@@ -1,9 +1,11 @@
 // What a connection does in each of its states.
 #include "serving/connection.h"
 
+#include <fmt/chrono.h>
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "io/error.h"
 #include "io/say.h"
@@ -274,6 +276,7 @@ void Connection::write(Response response, bool last) {
   const bool without_body = has_head && parser_->get().method() == http::verb::head;
   keeps_ = std::move(response.keeps);
   response_ = {http::int_to_status(static_cast<unsigned>(response.status)), has_head ? parser_->get().version() : 11};
+  response_.set(http::field::date, fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(std::time(nullptr))));
   response_.set(http::field::content_type, response.content_type);
   if (response.status == 429 || response.status == 503) response_.set(http::field::retry_after, "1");
   if (response.status == 415) response_.set(http::field::accept_encoding, "identity");

@@ -47,6 +47,17 @@ TEST_CASE("a connection carries one request after another") {
   CHECK(client.is_closed());
 }
 
+TEST_CASE("an answer has the time at which it was made") {
+  Server server;
+  const std::time_t before = std::time(nullptr);
+  const std::string head = server.connect().get("/x").head;
+  std::tm made{};
+  const char* const end = strptime(head.c_str() + head.find("Date: "), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &made);
+  REQUIRE(end);
+  CHECK(timegm(&made) >= before);
+  CHECK(timegm(&made) <= std::time(nullptr));
+}
+
 TEST_CASE("what an answer fails for is said on standard error and not to the client") {
   const std::string said = support::on_standard_error([] {
     const Server server;

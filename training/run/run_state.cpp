@@ -1,13 +1,16 @@
 #include "training/run/run_state.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <fstream>
 
+#include "io/crc32c.h"
 #include "io/error.h"
-#include "io/file_checksum.h"
+#include "io/signals.h"
 #include "io/units.h"
-#include "tensor/backends.h"
 
 namespace bertrand::training {
 
@@ -65,12 +68,19 @@ io::Json json_of(const Metrics& metrics) {
 }  // namespace
 
 InputFile InputFile::of(const std::filesystem::path& path) {
-  constexpr int kMostThreads = 8;  // each has a block of the file in memory, which plans count as work of the process
-  std::error_code error;
-  const std::uint64_t bytes = std::filesystem::file_size(path, error);
-  if (error) fail(Failure::io, "{}: open: {}", path.string(), error.message());
-  const int threads = std::min(available_cores(), kMostThreads);
-  return {.path = path.string(), .bytes = bytes, .crc32c = io::crc32c_of_files({&path, 1}, threads).front()};
+  InputFile result{.path = path.string()};
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(Failure::io, "{}: open: {}", path.string(), std::strerror(errno));
+  std::string block(std::size_t{1} << 20, '\0');
+  while (in) {
+    io::leave_if_requested("reading " + result.path);
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    if (in.bad()) fail(Failure::io, "{}: read: {}", path.string(), std::strerror(errno));
+    const std::string_view read(block.data(), static_cast<std::size_t>(in.gcount()));
+    result.crc32c = io::crc32c(read, result.crc32c);
+    result.bytes += read.size();
+  }
+  return result;
 }
 
 std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,

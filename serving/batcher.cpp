@@ -165,7 +165,7 @@ bool Batcher::take_in(Job& job, std::span<inference::Outputs> outputs) {
     job.work.done({.answers = std::move(job.answers)});
   } catch (const std::exception&) {
     Outcome outcome = failed();
-    tell_once(*job.work.model, outcome.error);
+    if (outcome.status == 500) tell_once(*job.work.model, outcome.error);
     job.work.done(std::move(outcome));
   }
   return true;

@@ -35,7 +35,8 @@ struct Work {
   ModelPointer model;
   std::vector<inference::Query> queries;  ///< at least one
   std::function<bool()> is_wanted;        ///< false: whoever asked has left
-  std::function<void(Outcome)> done;      ///< called once, on the model's thread, unless nobody wants it any more
+  std::function<void(Outcome)>
+      done;  ///< called until it returns once, on the model's thread, unless nobody wants it any more
   Clock::time_point since = Clock::now();
 };
 

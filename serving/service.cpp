@@ -4,11 +4,13 @@
 #include <exception>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "io/error.h"
 #include "io/machine.h"
 #include "io/say.h"
+#include "io/signals.h"
 #include "io/units.h"
 
 namespace bertrand::serving {
@@ -16,10 +18,15 @@ namespace {
 
 constexpr const char* kOutOfMemory = "out of memory";
 
+std::optional<Failure> failure_of(const std::exception& error) {
+  const auto* const known = dynamic_cast<const Error*>(&error);
+  return known ? std::optional(known->failure()) : std::nullopt;
+}
+
 /// Whether a version that did not load may do so later though its files are the same.
 bool time_may_mend(const std::exception& error) {
-  const auto* const known = dynamic_cast<const Error*>(&error);
-  return !known || known->failure() == Failure::memory || known->failure() == Failure::io;
+  const std::optional<Failure> failure = failure_of(error);
+  return !failure || failure == Failure::memory || failure == Failure::io;
 }
 
 }  // namespace
@@ -38,6 +45,7 @@ Service::Service(const ServiceOptions& options)
       batcher_(options.batches, metrics_) {
   for (const ModelPlace& place : options.models) models_.put(std::make_shared<ServedModel>(place, options.model));
   if (options.versioned) load_first();
+  io::leave_if_requested("loading models");
   http_.listen();  // a client that is let in finds the models
 }
 
@@ -52,6 +60,7 @@ Service::Loaded Service::load_after(std::int64_t served) {
       loaded.model = std::make_shared<ServedModel>(place, options_.model);
       break;
     } catch (const std::exception& error) {
+      if (failure_of(error) == Failure::interrupted) throw;  // no fault of the version
       if (!loaded.fault) loaded.fault = std::current_exception();
       if (!time_may_mend(error)) failed_[place.directory] = state;
     }
@@ -99,9 +108,11 @@ std::string Service::memory_plan() const {
 }
 
 void Service::run() {
+  std::optional<io::LeaveRequest> leave;  // until the threads have ended
   std::jthread model([this] { batcher_.run(); });
   std::jthread versions([this] { look_for_versions(); });
-  const auto end = [this] {
+  const auto end = [&] {
+    leave.emplace();  // no other version is begun
     batcher_.stop();
     const std::lock_guard lock(end_mutex_);
     end_ = true;
@@ -214,8 +225,8 @@ void Service::load_newest() {
       io::tell("{}: version {} in place of {}", versioned.name, loaded.model->version(), served);
     }
     if (loaded.fault) complain(loaded.model ? loaded.model->version() : served, loaded.fault);
-  } catch (const std::exception&) {
-    complain(served, std::current_exception());
+  } catch (const std::exception& error) {
+    if (failure_of(error) != Failure::interrupted) complain(served, std::current_exception());
   }
 }
 

@@ -153,8 +153,7 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
         command
             .add_option("FILE", options.tokens,
                         "lines of word, true tag and predicted tag, a blank line ends a sentence; or predictions.tsv "
-                        "of finetune "
-                        "on words with labels")
+                        "of finetune on words with labels")
             ->type_name("")
             ->required();
         command.add_flag("--table", options.table, "print seqeval's classification_report, with four decimals");

@@ -10,7 +10,7 @@ namespace bertrand::serve {
 
 const char* const kDescription =
     "Serves models over HTTP: what predict answers, for many clients at once. Prints\n"
-    "\"listening on http://HOST:PORT\" when it is ready. SIGTERM ends it after all answers.\n"
+    "\"listening on http://HOST:PORT\" when it is ready. SIGTERM ends it after all answers, at most --timeout later.\n"
     "\n"
     "  GET  /                              a page to try the models\n"
     "  POST /answer                        {model, text, …} as predict, with the tokens that were read\n"

@@ -46,7 +46,7 @@ struct Form {
 
 class Tokenising {
  public:
-  Tokenising(text::CachingTokenizer& encoder, Form form) : caching_(encoder), form_(form) {}
+  Tokenising(text::CachingTokenizer& tokenizer, Form form) : caching_(tokenizer), form_(form) {}
 
   /// `name` is for messages.
   Piece piece_of(const Lines& some, const std::string& name) {
@@ -110,12 +110,12 @@ class FileTokeniser {
         start_(start),
         file_(start.file),
         place_(start) {
-    for (int i = 0; i < std::max(1, options.threads); ++i) encoders_.emplace_back(tokenizer);
+    for (int i = 0; i < std::max(1, options.threads); ++i) tokenizers_.emplace_back(tokenizer);
   }
 
   void run() {
     io::in_order([&] { return next(); }, options_.threads,
-                 [&](const Lines& lines, std::size_t slot) { return tokenise(lines, encoders_[slot]); },
+                 [&](const Lines& lines, std::size_t slot) { return tokenise(lines, tokenizers_[slot]); },
                  [&](Piece piece) { take(piece); });
     go_to(files_.size() - 1);
     end_file();
@@ -139,11 +139,11 @@ class FileTokeniser {
            start_.bytes);
   }
 
-  Piece tokenise(const Lines& lines, text::CachingTokenizer& encoder) const {
+  Piece tokenise(const Lines& lines, text::CachingTokenizer& tokenizer) const {
     const std::filesystem::path& file = files_[lines.file];
     if (!options_.as_google) io::refuse_nul(lines.block.text, file.string(), lines.block.lines_before);
     const Form form{.as_google = options_.as_google, .json_lines = io::is_json_lines(file)};
-    return Tokenising(encoder, form).piece_of(lines, file.string());
+    return Tokenising(tokenizer, form).piece_of(lines, file.string());
   }
 
   void take(Piece& piece) {
@@ -171,7 +171,7 @@ class FileTokeniser {
   CorpusSink& sink_;
   const std::size_t block_bytes_;
   const TextPlace start_;
-  std::vector<text::CachingTokenizer> encoders_;
+  std::vector<text::CachingTokenizer> tokenizers_;
   std::size_t file_;  // that is read
   std::optional<LineBlocks> blocks_;
   TextPlace place_;  // that was taken

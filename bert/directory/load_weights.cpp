@@ -71,7 +71,7 @@ nn::ParameterSet load_for_inference(const fs::path& model, nn::Module& network, 
   const nn::LoadReport report = compare_weights(model, network);
   if (wanted.strict) require_exact(report, model);
   if (wanted.check) wanted.check(report);
-  nn::require(report, model, [](const std::string&) { return false; });
+  nn::require(report, weights_file(model), [](const std::string&) { return false; });
   // Nothing is initialised, for speed alone: every number is loaded.
   nn::ParameterSet parameters(network, backend, {.dtype = wanted.dtype, .initialize = false, .gradients = false});
   load_weights(model, parameters);

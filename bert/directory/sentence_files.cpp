@@ -43,7 +43,8 @@ std::vector<fs::path> module_directories(const fs::path& directory) {
 
 std::vector<fs::path> files_of_module(const fs::path& directory) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(directory))
+  std::error_code unreadable;  // then there is nothing to copy, and nothing that is read
+  for (const auto& entry : fs::directory_iterator(directory, unreadable))
     if (entry.is_regular_file()) files.push_back(entry.path());
   return files;
 }

@@ -206,6 +206,7 @@ tasks::Logits FineTuningObjective::predict_streamed(const StreamedFile& file, Ke
     if (!kept) return;
     kept->truncate(row);
     logits.values.append(kept->values());
+    logits.values.spill_if_due(spill_);
   };
   for (std::int64_t part; (part = stream->next_part()) > 0; row += part) {
     if (row + part <= resumed) continue;
@@ -283,23 +284,31 @@ std::unique_ptr<training::Objective> FineTuningObjective::largest(const distribu
   return std::make_unique<LargestFineTuning>(task_, count, self);
 }
 
-/// The outputs, and as much again for figures and files that are made of them.
+/// The outputs, and as much again for figures and files that are made of them; and twice the outputs of a part, as they
+/// are gathered and before they go to the disk.
 std::size_t FineTuningObjective::bytes_of_outputs() const {
   const auto held = [&](std::size_t bytes) {
     return spill_.directory.empty() ? bytes : std::min(bytes, spill_.held_bytes);
   };
-  std::size_t bytes = 0;
-  const auto add = [&](std::int64_t count) {
+  std::size_t bytes = 0, part = 0;
+  const auto add = [&](std::int64_t count, std::int64_t longest) {
     const auto rows = static_cast<std::size_t>(count);
     const std::size_t figures = rows * sizeof(double);
     bytes += held(rows * outputs() * sizeof(float));
     bytes += model_->rows() == bert::TaskModel::Rows::sequences ? figures : held(figures);
+    const auto most = static_cast<std::size_t>(std::min(count, examples_of_part() * longest));
+    part = std::max(part, most * outputs() * sizeof(float));
   };
   for (const File file : {File::evaluation, File::prediction}) {
-    if (const tasks::EncodedDataset* examples = task_.examples(file)) add(first_row(*examples, examples->size()));
-    if (const auto streamed = task_.streamed(file)) add(streamed->examples);
+    if (const tasks::EncodedDataset* examples = task_.examples(file)) {
+      std::int64_t longest = 1;
+      for (std::int64_t i = 0; i < examples->size(); ++i)
+        longest = std::max(longest, first_row(*examples, i + 1) - first_row(*examples, i));
+      add(first_row(*examples, examples->size()), longest);
+    }
+    if (const auto streamed = task_.streamed(file)) add(streamed->examples, 1);
   }
-  return 2 * bytes;
+  return 2 * (bytes + part);
 }
 
 std::size_t FineTuningObjective::data_bytes() const {

@@ -53,7 +53,7 @@ void KeptOutputs::append(std::span<const float> rows) {
   if (!std::exchange(begun_, true)) {
     if (where_.before_writing) where_.before_writing();
     io::replace_file(files_, where_.file, record_of(where_.identity) + records_of(values_));
-    values_ = {};  // for memory alone: nobody asks for them any more
+    std::vector<float>().swap(values_);  // for memory alone: nobody asks for them any more
   }
   io::FileWriter writer(files_, where_.file, io::FileWriter::Opening::append);
   writer.write(records_of(rows));

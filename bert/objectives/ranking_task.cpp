@@ -84,7 +84,10 @@ double log_probability(std::span<const float> row, std::size_t of_class) {
 std::vector<double> scores_of(const tasks::Logits& outputs) {
   std::vector<double> scores;
   scores.reserve(outputs.rows());
-  for (std::size_t i = 0; i < outputs.rows(); ++i) scores.push_back(log_probability(outputs.row(i), 1));
+  for (std::size_t i = 0; i < outputs.rows(); ++i) {
+    outputs.let_go(i);  // for memory alone
+    scores.push_back(log_probability(outputs.row(i), 1));
+  }
   return scores;
 }
 
@@ -166,6 +169,7 @@ training::Metrics RankingTask::evaluate(const tasks::Logits& outputs) const {
   const tasks::CandidateList& list = *evaluation_;
   double loss = 0;
   for (std::int64_t i = 0; i < list.size(); ++i) {
+    outputs.let_go(static_cast<std::size_t>(i));  // for memory alone
     const auto found = qrels_.find(list.queries()[static_cast<std::size_t>(list.query_of(i))]);
     const bool relevant = found != qrels_.end() && found->second.contains(list.passage(i));
     loss -= log_probability(outputs.row(static_cast<std::size_t>(i)), relevant);

@@ -61,7 +61,9 @@ Variable TokenTask::loss(const Variable& logits, const bert::PackedBatch&, std::
 }
 
 tasks::WordPredictions TokenTask::predict(const tasks::TokenSplit& split, const tasks::Logits& outputs) const {
-  return tasks::predict_words(split.tokens.all(), outputs, data_.common(), data_.spill);
+  tasks::WordPredictions words = tasks::predict_words(split.tokens.all(), outputs, data_.common(), data_.spill);
+  split.tokens.let_go();  // for memory alone
+  return words;
 }
 
 training::Metrics TokenTask::evaluate(const tasks::Logits& outputs) const {
@@ -71,6 +73,7 @@ training::Metrics TokenTask::evaluate(const tasks::Logits& outputs) const {
   for (const auto& [name, value] :
        tasks::token_figures(data_.task, {split.list, data_.labels, split.labels.all(), words.labels.all()}))
     metrics.push_back({name, value});
+  split.labels.let_go();  // for memory alone
   return metrics;
 }
 
@@ -84,6 +87,7 @@ void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& 
   io::replace_file(files, directory / "eval_report.tsv", tasks::token_report(data_.task, judged));
   if (data_.task == tasks::TokenTask::ner)
     io::replace_file(files, directory / "eval_illegal_tags.tsv", tasks::illegal_tags_report(judged));
+  split.labels.let_go();  // for memory alone
 }
 
 std::vector<FineTuningTask::Sample> TokenTask::samples(const tasks::Logits& outputs, std::size_t most) const {

@@ -11,6 +11,7 @@
 
 #include "io/error.h"
 #include "io/json.h"
+#include "io/signals.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -224,6 +225,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
   bool is_header = layout.header;
   const std::string doubtful = doubtful_header(task, table, layout);
   table.rows.for_each([&](const Row& row) {
+    io::leave_if_requested("reading a table");
     if (std::exchange(is_header, false)) return check_header(task, table, layout, row);
     keep_skipped_before(row.line);
     if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) return;

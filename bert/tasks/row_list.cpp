@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "io/little_endian.h"
-#include "io/signals.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -78,8 +77,7 @@ void RowList::for_each(const std::function<void(const Row&)>& use) const {
     take_row(at, row);
     use(row);
     if (static_cast<std::size_t>(at - let_go) < kLetGo) continue;  // for speed alone
-    io::leave_if_requested("reading a table");
-    bytes_.let_go();  // for memory alone
+    bytes_.let_go();                                               // for memory alone
     let_go = at;
   }
   bytes_.let_go();  // for memory alone

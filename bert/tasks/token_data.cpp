@@ -8,6 +8,7 @@
 #include "bert/tasks/training_words.h"
 #include "io/error.h"
 #include "io/say.h"
+#include "io/signals.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -34,8 +35,10 @@ LabelSet data_labels(const std::optional<TrainingWords>& training, const TokenDa
   if (!data.evaluation || !model.placeholders()) return {};
   const SentenceList& list = data.evaluation->list;
   LabelNames names;
-  list.for_each(
-      [&](std::size_t, const TokenFile& sentence) { names.insert(sentence.labels.begin(), sentence.labels.end()); });
+  list.for_each([&](std::size_t, const TokenFile& sentence) {
+    io::leave_if_requested("reading words");
+    names.insert(sentence.labels.begin(), sentence.labels.end());
+  });
   return learn_token_labels(names, list.where(), &data.bad_rows);
 }
 
@@ -51,6 +54,7 @@ void encode(TokenSplit& split, SentenceEncoder& encoder, const TokenOptions& opt
             const LabelSet* names, std::vector<std::string>* bad) {
   EncodedSentences encoded{.windows = EncodedDataset(spill), .piece_tokens = {}};
   split.list.for_each([&](std::size_t, const TokenFile& sentence) {
+    io::leave_if_requested("reading words");
     ++split.sentences;
     encoder.append(sentence.words, encoded);
     for (std::size_t w = 0; w < encoded.words(); ++w) {

@@ -77,9 +77,9 @@ WordPredictions predict_words(std::span<const std::int64_t> tokens, const Logits
                               const std::optional<CommonLabel>& common, const SpillPlace& spill) {
   constexpr std::int64_t kNone = -1;
   const auto label_of = [&](std::size_t word) {
-    const auto token = static_cast<std::size_t>(tokens[word]);
-    logits.let_go(token);  // for memory alone
-    return arg_max(logits.row(token));
+    constexpr std::size_t kLetGo = std::size_t{1} << 18;  // words
+    if (word % kLetGo == 0) logits.values.let_go();       // for memory alone
+    return arg_max(logits.row(static_cast<std::size_t>(tokens[word])));
   };
   CommonLabel other = common.value_or(CommonLabel{});
   if (!common && std::ranges::find(tokens, kNone) != tokens.end()) {

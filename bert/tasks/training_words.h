@@ -12,7 +12,7 @@ namespace bertrand::tasks {
 /// Reads a file of words twice: what labels there are, then what is learnt of each sentence. None of them is held.
 class TrainingWords {
  public:
-  /// Reads and checks files.train. Throws as read_token_file, and keeps bad lines in `bad` as that does. All arguments
+  /// Reads and checks files.train. Throws as walk_sentences, and keeps bad lines in `bad` as that does. All arguments
   /// must outlive it.
   TrainingWords(const TokenOptions& options, const TaskFiles& files, std::vector<std::string>* bad);
 

@@ -109,7 +109,8 @@ class Objective {
   /// Bytes of the examples that are read for steps, of each of which this replica computes `examples`. 0 if
   /// data_bytes() has them all.
   virtual std::size_t bytes_of_steps(std::int64_t /*examples*/) const { return 0; }
-  /// Bytes on the host, on each replica, of the outputs that are kept of an evaluation and of what follows from them.
+  /// Bytes on the host, at most, of the outputs that the first replica keeps of an evaluation and of what follows from
+  /// them; others take less.
   virtual std::size_t bytes_of_outputs() const { return 0; }
   /// Tokens of one example.
   virtual std::int64_t tokens(std::int64_t epoch, std::int64_t example) const = 0;

@@ -213,7 +213,8 @@ TEST_CASE("what is missing, comes twice or does not go together is said in one l
     CHECK(refusal("pretrain", {flag}) ==
           std::string("--output: expected DIR, got none; hint: ") + flag + " is about what is there");
   CHECK(refusal("evaluate", {"tokens"}) ==
-        "tokens: expected FILE, got none; hint: FILE is lines of word, true tag and predicted tag");
+        "tokens: expected FILE, got none; hint: FILE is lines of word, true tag and predicted tag, a blank line ends a "
+        "sentence");
   CHECK(refusal("prepare", {}) ==
         "prepare: expected one of sentences, tokens, records, corpus, dump, squad, vocab, got none; hint: prepare "
         "--help");

@@ -76,13 +76,13 @@ TEST_CASE("questions to train on give the same windows and answers from memory a
   const std::filesystem::path place = setting.directory / "run", file = setting.file(paragraphs(12'000));
   std::filesystem::create_directory(place);
   const SquadData held(file, SquadUse::training, setting.tokenizer, setting.options);
-  const SquadData whole(file, SquadUse::prediction, setting.tokenizer, setting.options);
+  const SquadData unanswered(file, SquadUse::prediction, setting.tokenizer, setting.options);
   CHECK(held.questions() == 12'000);
-  CHECK(held.remarks() == whole.remarks());
+  CHECK(held.remarks() == unanswered.remarks());
   CHECK(held.bytes() == 0);
-  CHECK(whole.bytes() > 4'800'000);
+  CHECK(unanswered.bytes() > 4'800'000);
   REQUIRE(held.windows().targets.size() == 2 * held.windows().size());
-  CHECK(whole.windows().targets.size() == 0);
+  CHECK(unanswered.windows().targets.size() == 0);
   for (const std::size_t most : {std::size_t{1'000}, std::size_t{1} << 20}) {
     const SquadData spilled(file, SquadUse::training, setting.tokenizer, setting.options, nullptr,
                             {.directory = place, .held_bytes = most});
@@ -90,13 +90,13 @@ TEST_CASE("questions to train on give the same windows and answers from memory a
     CHECK(b.token_ids.is_spilled());
     CHECK(b.bytes() == 0);
     REQUIRE(a.size() == b.size());
-    REQUIRE(a.size() == whole.windows().size());
+    REQUIRE(a.size() == unanswered.windows().size());
     bool same = true;
     std::int64_t answers = 0;
     for (std::int64_t i = 0; i < a.size(); ++i) {
       same = same && std::ranges::equal(a.ids(i), b.ids(i)) && a.first_length(i) == b.first_length(i) &&
              std::ranges::equal(a.targets_at(2 * i, 2), b.targets_at(2 * i, 2)) &&
-             std::ranges::equal(a.ids(i), whole.windows().ids(i));
+             std::ranges::equal(a.ids(i), unanswered.windows().ids(i));
       const auto answer = b.targets_at(2 * i, 2);
       if (answer[0] == 0) continue;
       ++answers;

@@ -140,11 +140,13 @@ TEST_CASE("outputs are the same from memory and from the disk, where the plan co
   const tasks::SpillPlace spill{.directory = place, .held_bytes = 100};
   for (const FineTuningTask* task :
        {static_cast<const FineTuningTask*>(&words), static_cast<const FineTuningTask*>(&passages)}) {
-    const std::optional<tasks::Logits> held = Model(*task, 2).objective.predict(File::evaluation),
+    const std::optional<tasks::Logits> whole = Model(*task, 64).objective.predict(File::evaluation),  // one part
+        held = Model(*task, 2).objective.predict(File::evaluation),
                                        spilled = Model(*task, 2, spill).objective.predict(File::evaluation);
     CHECK_FALSE(held->values.is_spilled());
     CHECK(spilled->values.is_spilled());
     CHECK(spilled->rows() == held->rows());
+    CHECK(values_of(held) == values_of(whole));
     CHECK(values_of(spilled) == values_of(held));
   }
   CHECK(std::filesystem::is_empty(place));

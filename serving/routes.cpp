@@ -1,9 +1,12 @@
 // Paths and their dialects.
 #include "serving/routes.h"
 
+#include <algorithm>
+
 #include "io/error.h"
 #include "io/shortened.h"
 #include "serving/kserve.h"
+#include "serving/openai.h"
 #include "serving/tensorflow.h"
 
 namespace bertrand::serving {
@@ -14,17 +17,19 @@ using io::Json;
 constexpr std::size_t kTokenBytes = 128;  // of a token in the answer: its id, in JSON's memory, and as text
 
 bool is_kserve(std::string_view path) { return path == "/v2" || path.starts_with("/v2/"); }
-bool is_tensorflow(std::string_view path) { return starts_with_any_case(path, "/v1/"); }
+bool is_openai(std::string_view path) { return path == "/v1/embeddings"; }
+bool is_tensorflow(std::string_view path) { return starts_with_any_case(path, "/v1/") && !is_openai(path); }
 /// A client without a path in its address, or Amazon SageMaker's, asks the first model that answers.
 bool is_default(std::string_view path) { return path == "/" || path == "/invocations"; }
 bool is_tei(std::string_view path) {
-  return path == "/predict" || path == "/embed" || path == "/info" || is_default(path);
+  return path == "/predict" || path == "/embed" || path == "/rerank" || path == "/info" || is_default(path);
 }
 
 /// The methods of a path that neither dialect of models' names has.
 std::string methods_of(std::string_view path) {
   if (path == "/") return "GET, HEAD, POST";
-  return path == "/predict" || path == "/embed" || path == "/answer" || path == "/invocations" ? "POST" : "GET, HEAD";
+  constexpr std::string_view kPosts[] = {"/predict", "/embed", "/rerank", "/answer", "/invocations", "/v1/embeddings"};
+  return std::ranges::find(kPosts, path) != std::end(kPosts) ? "POST" : "GET, HEAD";
 }
 
 std::string models_text(const Models& models) {
@@ -93,6 +98,8 @@ Plan plan_unchecked(Request request, const Served& served) {
     return (classifies ? tei::predict : tei::embed)(request, served.models, served.limits);
   if (is_post && path == "/predict") return tei::predict(request, served.models, served.limits);
   if (is_post && path == "/embed") return tei::embed(request, served.models, served.limits);
+  if (is_post && path == "/rerank") return tei::rerank(request, served.models, served.limits);
+  if (is_post && is_openai(path)) return openai::embeddings(request, served.models, most);
   if (is_post && path == "/answer") return answer_with_tokens(request.body, served.models);
   plan_get(path, request, served);  // refuses a path that is none
   refuse(405, "{}: expected {}, got {}", path, methods_of(path), request.method);
@@ -119,7 +126,9 @@ Plan plan(const Request& request, const Served& served) {
 Response refusal(const Request& request, int status, const std::string& message) {
   // It may repeat what the request has, and waits for its client outside of the budget.
   const std::string text = io::shortened(message);
-  if (is_tei(path_of(request.target))) return {.status = status, .body = tei::error_text(status, text)};
+  const std::string_view path = path_of(request.target);
+  if (is_tei(path)) return {.status = status, .body = tei::error_text(status, text)};
+  if (is_openai(path)) return {.status = status, .body = openai::error_text(status, text)};
   return {.status = status, .body = fmt::format("{{ \"error\": {} }}", io::json_text(text))};
 }
 

@@ -2,7 +2,9 @@
 #include "serving/tei.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "bert/inference/model.h"
 #include "io/error.h"
 #include "io/version.h"
 
@@ -18,13 +20,15 @@ class Options {
   explicit Options(const std::string& body)
       : request_(parse_body(body, 422)), reader_(request_, {"Input validation error", Failure::input}) {
     refuse_other_answers();
-    if (reader_.find("inputs")) return;
+  }
+  /// What must be there.
+  const Json& given(const char* key, const char* kind = "a text or a list") {
+    if (const Json* const value = reader_.find(key)) return *value;
     std::vector<std::string> keys;
     for (const auto& item : request_.items()) keys.push_back(io::shown(item.key()));
-    refuse(422, "Input validation error: inputs: expected a text or a list, got none; the request has {}",
+    refuse(422, "Input validation error: {}: expected {}, got none; the request has {}", key, kind,
            keys.empty() ? "no keys" : fmt::format("{}", fmt::join(keys, ", ")));
   }
-  const Json& inputs() const { return request_.at("inputs"); }
   bool flag(const char* key, bool fallback) { return reader_.flag(key, fallback); }
 
  private:
@@ -43,8 +47,8 @@ class Options {
   io::JsonReader reader_;
 };
 
-void check(const Json& inputs, bool is_batch, const Limits& limits) {
-  if (inputs.empty()) refuse(400, "Input validation error: `inputs` cannot be empty");
+void check(const Json& inputs, bool is_batch, const Limits& limits, const char* key = "inputs") {
+  if (inputs.empty()) refuse(400, "Input validation error: `{}` cannot be empty", key);
   if (is_batch && inputs.size() > limits.max_texts)
     refuse(422, "Input validation error: batch size {} > maximum allowed batch size {}", inputs.size(),
            limits.max_texts);
@@ -75,6 +79,25 @@ Json request_of(const Json& input, const std::string& where) {
   return {{"text", input[0]}, {"text_pair", input[1]}};
 }
 
+/// The first model that can say how well a text answers a query: of one label, or of two classes, of which the second
+/// is "relevant" (what finetune --task msmarco trains).
+ModelPointer reranker(const Models& models) {
+  for (const ModelPointer& model : models.all()) {
+    if (model->head() != Head::classify) continue;
+    const std::size_t labels = model->labels().size();
+    const tasks::Kind kind = inference::kind_of_classifier(model->config(), labels);
+    if (labels == 1 || (labels == 2 && kind == tasks::Kind::classification)) return model;
+  }
+  refuse(424, "Backend error: Model is not a re-ranker model");
+}
+
+/// The log-odds of "relevant" from the logits of a reranker.
+double relevance(const Json& answer) {
+  std::vector<double> logits;
+  for (const auto& [label, logit] : answer.at("scores").items()) logits.push_back(logit.get<double>());
+  return logits.size() == 1 ? logits[0] : logits[1] - logits[0];
+}
+
 Json predictions_of(const Json& answer) {
   Json predictions = Json::array();
   for (const auto& [label, score] : answer.at("scores").items())
@@ -90,7 +113,7 @@ Question predict(const Request& request, const Models& models, const Limits& lim
   const ModelPointer model = models.first(Head::classify);
   if (!model) refuse(424, "Backend error: Model is not a classifier model");
   Options options(request.body);
-  const Json& inputs = options.inputs();
+  const Json& inputs = options.given("inputs");
   const bool is_batch = inputs.is_array() && !inputs.empty() && inputs[0].is_array();  // else a list is one pair
   check(inputs, is_batch, limits);
   const bool truncate = options.flag("truncate", false), raw = options.flag("raw_scores", false);
@@ -114,7 +137,7 @@ Question embed(const Request& request, const Models& models, const Limits& limit
   const ModelPointer model = models.first(Head::embed);
   if (!model) refuse(424, "Backend error: Model is not an embedding model");
   Options options(request.body);
-  const Json& inputs = options.inputs();
+  const Json& inputs = options.given("inputs");
   check(inputs, inputs.is_array(), limits);
   const bool truncate = options.flag("truncate", false), unit = options.flag("normalize", true);
   Question question{.model = model};
@@ -127,6 +150,39 @@ Question embed(const Request& request, const Models& models, const Limits& limit
     Json all = Json::array();
     for (const Json& answer : answers) all.push_back(answer.at("embedding"));
     return Response{.body = io::json_text(all)};
+  };
+  return question;
+}
+
+Question rerank(const Request& request, const Models& models, const Limits& limits) {
+  const ModelPointer model = reranker(models);
+  Options options(request.body);
+  const Json &query = options.given("query", "a text"), &texts = options.given("texts", "a list of texts");
+  if (!texts.is_array()) refuse(422, "Input validation error: texts: expected a list, got {}", io::shown(texts));
+  check(texts, true, limits, "texts");
+  const bool truncate = options.flag("truncate", false), raw = options.flag("raw_scores", false);
+  Question question{.model = model};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const Json pair{{"text", query}, {"text_pair", texts[i]}, {"raw_scores", true}};
+    question.queries.push_back(encode(*model, pair, fmt::format("texts[{}]", i), truncate));
+  }
+  std::vector<std::string> returned;
+  if (options.flag("return_text", false)) {
+    returned = texts.get<std::vector<std::string>>();
+    // Here, in the answer's JSON, and as text, of which a byte may become six.
+    for (const std::string& text : returned) question.bytes += 8 * text.size();
+  }
+  question.respond = [raw, returned = std::move(returned)](const std::vector<Json>& answers) {
+    Json ranks = Json::array();
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const double odds = relevance(answers[i]);
+      Json& rank = ranks.emplace_back(Json{{"index", i}});
+      if (!returned.empty()) rank["text"] = returned[i];
+      rank["score"] = inference::json_number(raw ? odds : 1 / (1 + std::exp(-odds)));
+    }
+    std::ranges::stable_sort(ranks.get_ref<Json::array_t&>(), std::greater(),
+                             [](const Json& rank) { return rank.at("score").get<double>(); });
+    return Response{.body = io::json_text(ranks)};
   };
   return question;
 }

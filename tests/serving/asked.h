@@ -48,7 +48,10 @@ struct Asked {
   std::string error(const std::string& target, const std::string& body, const std::string& method = "POST") const {
     const bertrand::serving::Response response = (*this)(method, target, body);
     const auto json = nlohmann::json::parse(response.body);
-    return std::to_string(response.status) + ": " + (json.contains("error") ? json.at("error").get<std::string>() : "");
+    if (!json.contains("error")) return std::to_string(response.status) + ": ";
+    const auto& error = json.at("error");  // a text, or OpenAI's object
+    return std::to_string(response.status) + ": " +
+           (error.is_object() ? error.at("message") : error).get<std::string>();
   }
 };
 

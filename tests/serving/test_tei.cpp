@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "bert/network/heads.h"
 #include "serving/asked.h"
 
 using namespace bertrand;
@@ -51,4 +54,82 @@ TEST_CASE("a text that is too long for an embedding is refused unless the reques
   CHECK(asked.error("/embed", body + "}")
             .starts_with("422: Input validation error: inputs: `inputs` must have less than 25 tokens"));
   CHECK(asked("POST", "/embed", body + ", \"truncate\": true}").status == 200);
+}
+
+TEST_CASE("/rerank sorts texts by the probability of the second of two classes, or of the only label") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "three");
+  support::write_small_classifier(directory / "ranker", {"0", "1"});
+  support::Asked asked;
+  asked.models.put(support::open_served(directory / "three", "three"));
+  const std::string texts = R"("texts": ["bird", "fish fish", "the red bird"])";
+  const std::string body = R"({"query": "red fish", )" + texts;
+  CHECK(asked.error("/rerank", body + "}") == "424: Backend error: Model is not a re-ranker model");
+
+  asked.models.put(support::open_served(directory / "ranker", "ranker"));
+  const io::Json ranks = asked.json("/rerank", body + "}");
+  REQUIRE(ranks.size() == 3);
+  support::Asked alone;
+  alone.models.put(asked.models.find("ranker"));
+  const io::Json pairs = alone.json(
+      "/predict", R"({"inputs": [["red fish", "bird"], ["red fish", "fish fish"], ["red fish", "the red bird"]]})");
+  std::vector<bool> seen(3, false);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto index = ranks[i].at("index").get<std::size_t>();
+    seen[index] = true;
+    CHECK(ranks[i].size() == 2);
+    if (i > 0) CHECK(ranks[i - 1]["score"].get<float>() >= ranks[i]["score"].get<float>());
+    for (const io::Json& label : pairs[index])
+      if (label["label"] == "1") CHECK(ranks[i]["score"].get<float>() == doctest::Approx(label["score"].get<float>()));
+  }
+  CHECK(seen == std::vector(3, true));
+
+  const io::Json raw = asked.json("/rerank", body + R"(, "raw_scores": true, "return_text": true})");
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(raw[i]["index"] == ranks[i]["index"]);
+    CHECK(raw[i]["text"] == io::Json::parse("{" + texts + "}")["texts"][raw[i]["index"].get<std::size_t>()]);
+    const double odds = raw[i]["score"].get<double>();
+    CHECK(ranks[i]["score"].get<double>() == doctest::Approx(1 / (1 + std::exp(-odds))));
+  }
+
+  support::write_small_head<bert::ForSequenceClassification>(
+      directory / "one", {.architecture = "BertForSequenceClassification", .labels = {"LABEL_0"}}, 1);
+  support::Asked one;
+  one.models.put(support::open_served(directory / "one", "one"));
+  const io::Json by_one = one.json("/rerank", R"({"query": "red fish", "texts": ["bird"]})"),
+                 as_label = one.json("/predict", R"({"inputs": ["red fish", "bird"]})");
+  CHECK(by_one == io::Json::array({{{"index", 0}, {"score", as_label[0]["score"]}}}));
+}
+
+TEST_CASE("what /rerank cannot read is refused in the words of text-embeddings-inference") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "ranker", {"0", "1"});
+  support::write_small_head<bert::ForSequenceClassification>(directory / "both",
+                                                             {.architecture = "BertForSequenceClassification",
+                                                              .labels = {"a", "b"},
+                                                              .problem_type = "multi_label_classification"},
+                                                             2);
+  support::Asked asked;
+  asked.models.put(support::open_served(directory / "both", "both"));
+  CHECK(asked.error("/rerank", R"({"query": "red", "texts": ["a"]})").starts_with("424"));
+  asked.models.put(support::open_served(directory / "ranker", "ranker"));
+  const std::string before = "422: Input validation error: ";
+  CHECK(asked.error("/rerank", R"({"texts": ["a"]})") ==
+        before + "query: expected a text, got none; the request has \"texts\"");
+  CHECK(asked.error("/rerank", R"({"query": "a"})") ==
+        before + "texts: expected a list of texts, got none; the request has \"query\"");
+  CHECK(asked.error("/rerank", R"({"query": "a", "texts": "b"})") == before + "texts: expected a list, got \"b\"");
+  CHECK(asked.error("/rerank", R"({"query": "a", "texts": []})") ==
+        "400: Input validation error: `texts` cannot be empty");
+  CHECK(asked.error("/rerank", R"({"query": "a", "texts": ["b", 5]})") ==
+        "422: texts[1]: text_pair: expected a string, got 5");
+  CHECK(asked.error("/rerank", R"({"query": 5, "texts": ["b"]})") == "422: texts[0]: text: expected a string, got 5");
+  CHECK(asked.error("/rerank", R"({"query": "a", "texts": ["b", "b", "b", "b", "b"]})") ==
+        before + "batch size 5 > maximum allowed batch size 4");
+  std::string longer = "red";
+  for (int i = 0; i < 30; ++i) longer += " red";
+  const std::string body = R"({"query": "red", "texts": [")" + longer + "\"]";
+  CHECK(asked.error("/rerank", body + "}").starts_with(before + "texts[0]: `inputs` must have less than 25 tokens"));
+  CHECK(asked("POST", "/rerank", body + R"(, "truncate": true})").status == 200);
+  CHECK(asked.error("/rerank", "", "GET") == "405: /rerank: expected POST, got GET");
 }

@@ -68,7 +68,9 @@ void score_squad2(const Options& options) {
 }
 
 void add_answer_flags(CLI::App& command, Options& options) {
-  command.add_option("--data", options.data, "questions and answers in SQuAD's JSON")->type_name("FILE")->required();
+  command.add_option("--data", options.data, "questions and answers in SQuAD's JSON, or a question a line")
+      ->type_name("FILE")
+      ->required();
   command.add_option("--predictions", options.predictions, "a JSON object: an answer for each question's id")
       ->type_name("FILE")
       ->required();

@@ -135,10 +135,12 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
       .required = true;
   table.path({"--model", "model directory or TensorFlow checkpoint", local, "", "PATH"}, options.model).required = true;
   table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
-  table.path({"--train",
-              "labelled file to train on: .tsv, .txt, .csv, or .jsonl, .ndjson, .json with an object a line, also .gz "
-              "or .zst; for words any of columns, or objects as --layout has them, for squad and squad2 .json"},
-             options.train);
+  table.path(
+      {"--train",
+       "labelled file to train on: .tsv, .txt, .csv, or .jsonl, .ndjson, .json with an object a line, also .gz "
+       "or .zst; for words any of columns, or objects as --layout has them, for squad and squad2 SQuAD's .json, or a "
+       "question a line"},
+      options.train);
   table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
   table.number(
       {"--eval-split",

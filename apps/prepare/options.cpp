@@ -134,7 +134,9 @@ void add_flags(CLI::App& app, VocabOptions& options) {
 void add_flags(CLI::App& app, SquadRecordsOptions& options) {
   tasks::SquadOptions& features = options.features;
   add_vocabulary_flags(app, options.vocab_file, options.cased);
-  app.add_option("--input", options.input, "questions and contexts in SQuAD's JSON")->type_name("FILE")->required();
+  app.add_option("--input", options.input, "questions and contexts in SQuAD's JSON, or a question a line")
+      ->type_name("FILE")
+      ->required();
   app.add_option("--output", options.output, "TFRecord file")->type_name("FILE")->required();
   app.add_flag("--training", features.training, "with the positions of the answers");
   app.add_flag("--version-2", features.version_2, "SQuAD 2.0: a question may have no answer");

@@ -3,20 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "bert/tasks/squad_lines.h"
+#include "bert/text/vocabulary.h"
 #include "io/error.h"
+#include "io/file_names.h"
 #include "io/files.h"
 #include "io/input_files.h"
 #include "io/json_stream.h"
+#include "io/line_source.h"
 #include "io/signals.h"
 #include "io/table.h"
 
 namespace bertrand::tasks {
 namespace {
 
-constexpr std::int64_t kLongestContext = std::int64_t{1} << 40;
 constexpr std::size_t kShownLevels = 10;  // levels of a place in a message
 
 /// What an object or list of the file is for.
@@ -70,16 +72,8 @@ std::vector<std::string> required(Level level) {
 class Reader : public io::JsonStream {
  public:
   using Use = std::function<void(SquadParagraph&&)>;
-  /// With `watched`, an id whose hash is there is refused when it comes again.
-  Reader(const std::string& file, Use use, std::set<std::size_t> watched = {})
-      : JsonStream({.name = file, .failure = Failure::input}), use_(std::move(use)), watched_(std::move(watched)) {}
-  std::set<std::size_t> hashes_that_come_twice() {
-    std::ranges::sort(hashes_);
-    std::set<std::size_t> twice;
-    for (std::size_t i = 1; i < hashes_.size(); ++i)
-      if (hashes_[i] == hashes_[i - 1]) twice.insert(hashes_[i]);
-    return twice;
-  }
+  Reader(const std::string& file, Use use, SquadIds& ids)
+      : JsonStream({.name = file, .failure = Failure::input}), use_(std::move(use)), ids_(ids) {}
 
   bool boolean(bool value) override {
     if (!wants_truth()) return passed_over("true or false");
@@ -116,10 +110,7 @@ class Reader : public io::JsonStream {
       return;
     }
     *wanted = std::move(value);
-    if (level() != Level::question || frames_.back().key != "id") return;
-    const std::size_t hash = std::hash<std::string>{}(*wanted);
-    if (watched_.empty()) hashes_.push_back(hash);
-    else if (watched_.contains(hash) && !ids_.insert(*wanted).second)
+    if (level() == Level::question && frames_.back().key == "id" && !ids_.add(*wanted))
       refuse("expected an id of its own, got {} again", io::shown(*wanted));
   }
   void close_object() override {
@@ -215,30 +206,39 @@ class Reader : public io::JsonStream {
   std::vector<Frame> frames_;
   const Use use_;
   SquadParagraph paragraph_;  // that is being read
-  std::vector<std::size_t> hashes_;
-  const std::set<std::size_t> watched_;
-  std::set<std::string> ids_;  // that are watched
+  SquadIds& ids_;
 };
 
 /// `let_go` is called now and then, when what came before in the text is not needed any more.
-void walk(std::string_view text, const std::string& name, const Reader::Use& use, const std::function<void()>& let_go) {
+void walk_json(std::string_view text, const std::string& name, const Reader::Use& use, SquadIds& ids,
+               const std::function<void()>& let_go) {
   constexpr std::size_t kPart = std::size_t{1} << 24;
   std::size_t bytes = 0;
-  Reader reader(name, [&](SquadParagraph&& paragraph) {
+  const auto use_and_let_go = [&](SquadParagraph&& paragraph) {
     bytes += text_bytes(paragraph);
     use(std::move(paragraph));
     if (bytes < kPart) return;
     io::leave_if_requested("reading questions");
     let_go();  // for memory alone
     bytes = 0;
-  });
-  reader.read(text, let_go);
-  const std::set<std::size_t> again = reader.hashes_that_come_twice();
-  if (again.empty()) return;  // for speed alone: no id would be refused
-  Reader ids(
-      name, [](SquadParagraph&&) {},
-      again);  // reports an id that comes twice, if the hashes were not equal by accident
-  ids.read(text, let_go);
+  };
+  Reader(name, use_and_let_go, ids).read(text, let_go);
+}
+
+/// Whether the first of several lines is an object. SQuAD's JSON is one object in all.
+bool has_an_object_a_line(std::string_view text) {
+  const std::string_view first = text.substr(0, io::LineSource::kLongest), line = first.substr(0, first.find('\n')),
+                         object = text::strip(line);
+  return object.starts_with('{') && object.ends_with('}') && !text::strip(first.substr(line.size())).empty();
+}
+
+/// `read` reads a file of questions.
+void read_and_compare_ids(const std::function<void(const Reader::Use& use, SquadIds& ids)>& read,
+                          const Reader::Use& use) {
+  SquadIds ids;
+  read(use, ids);
+  // For speed alone not in any case: no id would be refused. Hashes may be equal by accident.
+  if (ids.begin_second_reading()) read([](SquadParagraph&&) {}, ids);
 }
 
 }  // namespace
@@ -254,21 +254,27 @@ std::size_t text_bytes(const SquadParagraph& paragraph) {
 
 std::vector<SquadParagraph> parse_squad(std::string_view text, const std::string& name) {
   std::vector<SquadParagraph> all;
-  walk(
-      text, name, [&](SquadParagraph&& paragraph) { all.push_back(std::move(paragraph)); }, [] {});
+  read_and_compare_ids([&](const auto& use, SquadIds& ids) { walk_json(text, name, use, ids, [] {}); },
+                       [&](SquadParagraph&& paragraph) { all.push_back(std::move(paragraph)); });
   return all;
 }
 
 void walk_squad(const std::filesystem::path& file, const std::function<void(SquadParagraph&&)>& use,
                 const ParagraphFilter& wanted) {
-  io::refuse_directory(file, "questions", Failure::input);
-  const io::MappedFile mapped(file);
   std::size_t number = 0;
   const auto use_wanted = [&](SquadParagraph&& paragraph) {
     if (!wanted || wanted(number++)) use(std::move(paragraph));
   };
-  walk({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()}, file.string(), use_wanted,
-       [&] { mapped.let_go(); });
+  const auto walk_lines = [&](const auto& use_each, SquadIds& ids) { walk_squad_lines(file, use_each, ids); };
+  const std::string extension = io::plain_extension(file);
+  if (extension == ".jsonl" || extension == ".ndjson") return read_and_compare_ids(walk_lines, use_wanted);
+  io::refuse_directory(file, "questions", Failure::input);
+  const io::MappedFile mapped(file);
+  const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  if (has_an_object_a_line(text)) return read_and_compare_ids(walk_lines, use_wanted);
+  read_and_compare_ids([&](const auto& use_each,
+                           SquadIds& ids) { walk_json(text, file.string(), use_each, ids, [&] { mapped.let_go(); }); },
+                       use_wanted);
 }
 
 std::vector<SquadParagraph> read_squad(const std::filesystem::path& file, const ParagraphFilter& wanted) {

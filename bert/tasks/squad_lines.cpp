@@ -49,8 +49,10 @@ std::vector<SquadAnswer> answers_in_rows(const Json& rows, io::JsonReader& reade
 
 SquadQuestion question_of(io::JsonReader& reader) {
   SquadQuestion question{.id = reader.text("id"), .question = reader.text("question")};
-  if (const Json* const answers = reader.find("answers"); answers && !answers->is_null())
+  if (const Json* const answers = reader.find("answers"); answers && !answers->is_null()) {
     question.answers = answers->is_array() ? answers_in_rows(*answers, reader) : answers_in_columns(reader);
+    question.is_impossible = question.answers.empty();  // `squad_v2` does not say it otherwise
+  }
   if (const Json* const is_impossible = reader.find("is_impossible"); is_impossible && !is_impossible->is_null())
     question.is_impossible = reader.flag("is_impossible");
   return question;

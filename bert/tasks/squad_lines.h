@@ -9,9 +9,9 @@
 namespace bertrand::tasks {
 
 /// Reads {"id", "context", "question", "answers": {"text": […], "answer_start": […]}} a line; the file may be
-/// compressed. "answers" may also be a list of {"text", "answer_start"} as in SQuAD's JSON, or missing; there may be an
-/// "is_impossible"; other keys are passed over. Lines that follow each other with the same context are one paragraph.
-/// Throws as walk_squad() does, naming file, line and key.
+/// compressed. "answers" may also be a list of {"text", "answer_start"} as in SQuAD's JSON, or missing. Without an
+/// "is_impossible" a question whose answers are none is impossible. Other keys are passed over. Lines that follow each
+/// other with the same context are one paragraph. Throws as walk_squad() does, naming file, line and key.
 void walk_squad_lines(const std::filesystem::path& file, const std::function<void(SquadParagraph&& paragraph)>& use,
                       SquadIds& ids);
 

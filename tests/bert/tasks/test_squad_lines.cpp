@@ -42,7 +42,8 @@ bool are_same(const std::vector<SquadParagraph>& a, const std::vector<SquadParag
     return x.text == y.text && x.start == y.start;
   };
   const auto same_questions = [&](const SquadQuestion& x, const SquadQuestion& y) {
-    return x.id == y.id && x.question == y.question && std::ranges::equal(x.answers, y.answers, same_answers);
+    return x.id == y.id && x.question == y.question && x.is_impossible == y.is_impossible &&
+           std::ranges::equal(x.answers, y.answers, same_answers);
   };
   return std::ranges::equal(a, b, [&](const SquadParagraph& x, const SquadParagraph& y) {
     return x.context == y.context && std::ranges::equal(x.questions, y.questions, same_questions);
@@ -60,11 +61,14 @@ TEST_CASE("lines with the same context that follow each other are the questions 
       "\r\n"
       R"({"id": "3", "context": "c", "question": "s?", "answers": [{"text": "c", "answer_start": 0}], "is_impossible": false})"
       "\n"
-      R"({"id": "4", "context": "a bé", "question": "t?", "answers": null, "is_impossible": true})";
+      R"({"id": "4", "context": "a bé", "question": "t?", "answers": null, "is_impossible": true})"
+      "\n"
+      R"({"id": "5", "context": "", "question": "u?"})";
   for (const char* name : {"q.jsonl", "q.ndjson", "q.json", "q"}) {
     CAPTURE(name);
     const std::vector<SquadParagraph> read = lines.read(text, name);
-    REQUIRE(read.size() == 3);
+    REQUIRE(read.size() == 4);
+    CHECK_FALSE(read[3].questions[0].is_impossible.has_value());
     CHECK(read[0].context == "a bé");
     REQUIRE(read[0].questions.size() == 2);
     const SquadQuestion& first = read[0].questions[0];
@@ -75,8 +79,9 @@ TEST_CASE("lines with the same context that follow each other are the questions 
     CHECK(first.answers[0].start == 2);
     CHECK(first.answers[1].text == "a");
     CHECK(first.answers[1].start == 0);
-    CHECK_FALSE(first.is_impossible.has_value());
+    CHECK(first.is_impossible == false);
     CHECK(read[0].questions[1].answers.empty());
+    CHECK(read[0].questions[1].is_impossible == true);
     REQUIRE(read[1].questions.size() == 1);
     CHECK(read[1].questions[0].answers.size() == 1);
     CHECK(read[1].questions[0].is_impossible == false);
@@ -91,7 +96,8 @@ TEST_CASE("a file of lines has the questions of the same file in SQuAD's JSON") 
     return;
   }
   std::string text;
-  for (const Json& article : io::parse_json(support::read_text(file), {"f"}).at("data"))
+  const Json json = io::parse_json(support::read_text(file), {"f"});
+  for (const Json& article : json.at("data"))
     for (const Json& paragraph : article.at("paragraphs"))
       for (const Json& question : paragraph.at("qas")) {
         Json line{{"id", question.at("id")},

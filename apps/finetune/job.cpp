@@ -54,7 +54,10 @@ Job read_job(Options& options) {
   auto tokenizer = std::make_unique<const text::Tokenizer>(bert::read_tokenizer(options.model, words, config));
   auto task = make_task(options, config, *tokenizer);
   task->decide_by(options.metric_for_best_model);
-  return {options, config.labels, std::move(tokenizer), std::move(task)};
+  Job job{options, config.labels, std::move(tokenizer), std::move(task)};
+  if (job.task->streamed(objectives::File::prediction) && !options.settings.is_rehearsal())
+    job.streamed_prediction = training::InputFile::of(options.prediction);
+  return job;
 }
 
 void report_validity(const Job& job) {
@@ -94,7 +97,8 @@ training::RunIdentity identity_of(const Job& job) {
   training::RunIdentity identity{.settings = table.values(training::Role::decisive), .inputs = {}, .other_files = {}};
   for (const auto& file : {options.train, options.evaluation, options.qrels})
     if (!file.empty()) identity.inputs.push_back(file);
-  if (!options.prediction.empty()) identity.other_files.push_back(options.prediction);
+  if (job.streamed_prediction) identity.other_files.emplace_back(*job.streamed_prediction);
+  else if (!options.prediction.empty()) identity.other_files.emplace_back(options.prediction);
   const auto given = [](const std::filesystem::path& file) { return file.empty() ? "not given" : "given"; };
   identity.settings.emplace_back("--eval", given(options.evaluation));
   const bert::DirectoryFiles files = job.task->directory();

@@ -1,6 +1,7 @@
 // What a run of finetune has read before it computes anything.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Job {
   std::vector<std::string> model_labels;  // of the model that is given
   std::unique_ptr<const text::Tokenizer> tokenizer;
   std::unique_ptr<const objectives::FineTuningTask> task;
+  std::optional<training::InputFile> streamed_prediction = {};  // the file to predict, if it is streamed
 };
 
 /// Fills in --max-seq-length, and --kind of a model that is used as it is, if they were not given. A run that goes on

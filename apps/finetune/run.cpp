@@ -54,7 +54,7 @@ std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, 
 
 constexpr const char* kKeptOutputs = "predictions.partial";
 
-/// What decides the outputs for the file to predict.
+/// What decides the outputs for the file to predict, which is streamed.
 std::string identity_of_outputs(const Job& job, const nn::ParameterSet& parameters) {
   const training::Settings& settings = job.options.settings;
   std::uint32_t weights = 0;
@@ -64,7 +64,7 @@ std::string identity_of_outputs(const Job& job, const nn::ParameterSet& paramete
     weights = io::crc32c(bytes, weights);
   }
   const bert::DirectoryFiles model = job.task->directory();
-  const auto file = training::InputFile::of(job.options.prediction);
+  const training::InputFile& file = *job.streamed_prediction;
   return fmt::format(
       "weights {:08x}, config {:08x}, vocabulary {:08x}, {}, file {:08x} of {} bytes, "
       "--task {}, --precision {}, --max-seq-length {}, --max-query-length {}",
@@ -90,7 +90,7 @@ void predict_file(const Job& job, const training::TrainedReplica& replica, const
   const training::Settings& settings = job.options.settings;
   // A run that trained on may have left outputs of the model before.
   const Earlier earlier = job.options.train.empty() ? Earlier::resume : Earlier::resume_known;
-  const bool streamed = job.task->streamed(objectives::File::prediction).has_value();
+  const bool streamed = job.streamed_prediction.has_value();
   std::optional<objectives::KeptOutputs> kept;
   const auto outputs = [&] {
     try {
@@ -103,7 +103,7 @@ void predict_file(const Job& job, const training::TrainedReplica& replica, const
       return objective.predict(objectives::File::prediction, kept ? &*kept : nullptr);
     } catch (const Error& error) {
       // predict() says what is kept of a file that is streamed.
-      if (error.failure() != Failure::interrupted || (streamed && (kept || !first))) throw;
+      if (error.failure() != Failure::interrupted || streamed) throw;
       fail(Failure::interrupted, "interrupted while predicting: {}", hint_of_interruption(job.options));
     }
   }();

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <optional>
-#include <variant>
 
 #include "bert/data/mapped_corpus.h"
 #include "bert/data/pretraining_records.h"
@@ -187,7 +186,7 @@ std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const d
 /// One of the two inputs: its examples, and what it is known by.
 struct Input {
   std::unique_ptr<data::PretrainingExamples> examples;  // null without files
-  std::vector<std::variant<std::filesystem::path, training::InputFile>> identity;
+  std::vector<training::RunIdentity::File> identity;
 };
 
 /// Records are read as they were made, whatever is said about text.

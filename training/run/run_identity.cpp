@@ -9,6 +9,11 @@
 namespace bertrand::training {
 namespace {
 
+InputFile facts_of(const RunIdentity::File& file) {
+  const InputFile* known = std::get_if<InputFile>(&file);
+  return known ? *known : InputFile::of(std::get<std::filesystem::path>(file));
+}
+
 /// Throws Error(Failure::usage) unless all processes have these conditions and files.
 void require_agreement(distributed::Collective& processes, const Conditions& conditions,
                        const std::vector<InputFile>& other_files) {
@@ -43,12 +48,9 @@ Conditions agree_on_run(distributed::Collective* processes, const Settings& sett
   std::vector<InputFile> other_files;
   distributed::work_apart(processes, [&] {
     if (processes || settings.resume || !settings.is_rehearsal())
-      for (const auto& input : identity.inputs) {
-        const InputFile* known = std::get_if<InputFile>(&input);
-        conditions.inputs.push_back(known ? *known : InputFile::of(std::get<std::filesystem::path>(input)));
-      }
+      for (const auto& file : identity.inputs) conditions.inputs.push_back(facts_of(file));
     if (processes)
-      for (const auto& file : identity.other_files) other_files.push_back(InputFile::of(file));
+      for (const auto& file : identity.other_files) other_files.push_back(facts_of(file));
   });
   if (processes) require_agreement(*processes, conditions, other_files);
   return conditions;

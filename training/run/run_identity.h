@@ -15,15 +15,15 @@ class Collective;
 
 namespace bertrand::training {
 
-/// What identifies a run beside the common settings.
+/// What identifies a run beside the common settings. A file whose checksum is known is not read for it.
 struct RunIdentity {
+  using File = std::variant<std::filesystem::path, InputFile>;
   /// Further (flag, value) that decide the result.
   std::vector<std::pair<std::string, std::string>> settings;
-  /// Files that decide the result: a run is not resumed when one of them has changed. One whose checksum is known is
-  /// not read for it.
-  std::vector<std::variant<std::filesystem::path, InputFile>> inputs;
+  /// Files that decide the result: a run is not resumed when one of them has changed.
+  std::vector<File> inputs;
   /// Files that all processes must have alike, but that may be others when it is resumed.
-  std::vector<std::filesystem::path> other_files;
+  std::vector<File> other_files;
 };
 
 /// Throws Error(Failure::usage) unless all processes have the same version, kernels, devices and flags that say what to

@@ -240,3 +240,54 @@ TEST_CASE("SIGTERM to any one process while all predict ends all with 75 and --r
     }
   }
 }
+
+TEST_CASE("SIGTERM to the first process after the last step and before the prediction ends all with 75") {
+  if (const std::string why = support::ProcessesSetting::missing(); !why.empty()) {
+    MESSAGE("SKIPPED: " << why);
+    return;
+  }
+  const FinetuneRuns runs;
+  const support::ProcessesSetting processes;
+  const auto at = [&](const std::string& name) { return (runs.directory / name).string(); };
+  support::write_text(at("triples.tsv"), support::small_triples());
+  support::write_text(at("candidates.tsv"), support::small_candidates());
+  std::string command = bertrand::paths::binary + "/finetune";
+  for (const std::string& flag : Flags{"--task",
+                                       "msmarco",
+                                       "--model",
+                                       at("model"),
+                                       "--train",
+                                       at("triples.tsv"),
+                                       "--predict",
+                                       at("candidates.tsv"),
+                                       "--max-seq-length",
+                                       "16",
+                                       "--batch-size",
+                                       "8",
+                                       "--max-query-length",
+                                       "8",
+                                       "--micro-batch-size",
+                                       "2",
+                                       "--steps",
+                                       "1",
+                                       "--threads",
+                                       "1",
+                                       "--output",
+                                       at("run")})
+    command += " '" + flag + "'";
+  const std::string script = processes.script_of("run", command);
+  const auto running = std::async(std::launch::async, [&] { processes.launch(script, 2); });
+  processes.wait_until(running, [&] { return std::filesystem::exists(at("run/checkpoint-1")); });  // the last one
+  processes.send("run", 0, SIGTERM);
+  running.wait();
+  for (const int rank : {0, 1}) {
+    CHECK(processes.code("run", rank) == 75);
+    CHECK_MESSAGE(
+        processes.of_rank("run", rank, "error").find("interrupted after 0 of 30 predictions: they are kept") !=
+            std::string::npos,
+        processes.of_rank("run", rank, "error"));
+  }
+  const Outcome resumed = support::run_program("finetune", {"--resume", "--output", at("run")});
+  CHECK_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(std::filesystem::exists(at("run/predictions.tsv")));
+}

@@ -127,12 +127,12 @@ void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t 
   damaged_.erase(final_path);
 }
 
-/// Damaged ones go first: they must not count among those that are kept.
+/// Damaged ones do not count among those that are kept.
 void CheckpointStore::remove_old(int keep) {
-  for (const fs::path& path : std::exchange(damaged_, {})) discard_checkpoint(files_, path);
   int kept = 0;
   for (const Found& found : list())
-    if (++kept > std::max(1, keep)) discard_checkpoint(files_, found.directory);
+    if (damaged_.contains(found.directory) || ++kept > std::max(1, keep))
+      try_to_remove([&] { discard_checkpoint(files_, found.directory); });
 }
 
 /// The newest goes last: a run that is killed meanwhile never resumes from an older state than it had.

@@ -29,8 +29,8 @@ class CheckpointStore {
   /// the last checkpoint. What was saved before is not touched.
   void save(std::int64_t step, std::size_t bytes_needed,
             const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
-  /// Removes damaged checkpoints, and all but the newest `keep` of the others. A directory of that name that
-  /// another program wrote stays.
+  /// Removes damaged checkpoints, and all but the newest `keep` of the others. One that cannot be removed stays, with
+  /// a warning. A directory of that name that another program wrote stays.
   void remove_old(int keep);
   /// Removes all of this program's checkpoints.
   void remove_all();

@@ -184,7 +184,7 @@ void RunDirectory::remove_leftovers() {
   std::vector<fs::path> left;
   for (const auto& entry : fs::directory_iterator(path_))
     if (is_temporary(entry.path().filename().string(), names_)) left.push_back(entry.path());
-  for (const fs::path& path : left) io::remove_unless_written(files_, path);
+  for (const fs::path& path : left) try_to_remove([&] { io::remove_unless_written(files_, path); });
 }
 
 void RunDirectory::refuse_results() const {

@@ -11,6 +11,7 @@
 #include "io/input_files.h"
 #include "io/json.h"
 #include "io/numbers.h"
+#include "io/say.h"
 
 namespace bertrand::training {
 namespace {
@@ -70,6 +71,15 @@ void discard_checkpoint(io::Files& files, const fs::path& checkpoint) {
   const fs::path discarded = fmt::format("{}{}{}{}", checkpoint.string(), kDiscarded, kTemporary, ::getpid());
   files.rename(checkpoint, discarded);
   files.remove_all(discarded);
+}
+
+void try_to_remove(const std::function<void()>& remove) {
+  try {
+    remove();
+  } catch (const Error& error) {
+    if (error.failure() != Failure::io) throw;
+    io::warn("{}; it is left there", error.what());
+  }
 }
 
 bool is_temporary(std::string_view name, const ProgramFiles& files) {

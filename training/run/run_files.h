@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ bool is_own_run_config(const std::filesystem::path& path);
 /// Removes a checkpoint. It has another name before the first of its files goes: half a checkpoint belongs to no run,
 /// and would be in the way of the next one that has its name.
 void discard_checkpoint(io::Files& files, const std::filesystem::path& checkpoint);
+/// Calls `remove` for what a run no longer needs. An Error(Failure::io) is a warning: on NFS a file that somebody has
+/// open stays in its directory, and that is no reason to end a run.
+void try_to_remove(const std::function<void()>& remove);
 
 /// The names that a program gives to what it writes into the directory of a run, beside those of the trainer itself.
 /// Programs that may overwrite each other's runs have the same. A file that is not named here stays when --overwrite

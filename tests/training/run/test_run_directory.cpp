@@ -164,6 +164,16 @@ TEST_CASE("leftovers of killed runs are removed from whichever host they are, an
                                       page.path().filename().string(), "run_config.json"});
 }
 
+TEST_CASE("a leftover that cannot be removed does not keep a run from going on") {
+  const support::TemporaryDirectory parent;
+  write_run(parent / "run");
+  for (const char* left : {"run/checkpoint-5.old.tmp-1", "run/checkpoint-20.tmp-1"})
+    fs::create_directory(parent / left);
+  support::FailingFiles files(1, "Directory not empty");  // as on NFS, where somebody has a file of it open
+  RunDirectory(parent / "run", ExistingRun::resume, kFiles, files).remove_leftovers();
+  CHECK(files.calls() == 2);  // the other one was removed
+}
+
 TEST_CASE("a run that came to something without a checkpoint is not begun anew") {
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";

@@ -26,6 +26,7 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   auto [state, changes] = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
   settle_best_model(state, found->directory, total_steps);
   say_resumed(found->directory, changes);
+  checkpoint_ = found->step;
   return state;
 }
 
@@ -87,6 +88,7 @@ void SaveAndResume::share(RunState& state, bool has_moments) {
   if (!moments) return;  // all have the same, 0: for speed alone
   parts_.training.optimizer.resume(state.steps_done, state.loss_scale);
   saved_step_ = state.steps_done;
+  checkpoint_ = distributed::broadcast_value(parts_.self, checkpoint_);
 }
 
 void SaveAndResume::check_space() const {
@@ -95,7 +97,7 @@ void SaveAndResume::check_space() const {
 
 void SaveAndResume::save(RunState& state, const std::function<void()>& saved) {
   const auto note_saved = [&] {
-    saved_step_ = state.steps_done;
+    saved_step_ = checkpoint_ = state.steps_done;
     saved();
   };
   if (parts_.self.first()) {
@@ -136,12 +138,12 @@ void SaveAndResume::replace_checkpoints(RunState& state) {
   io::replace_file(parts_.files, parts_.settings.output / kEndedFile,
                    io::json_text(state.to_json(parts_.conditions), 2) + "\n");
   store_.remove_all();
-  saved_step_ = 0;
+  forget_checkpoint();
 }
 
 std::string SaveAndResume::last_checkpoint() const {
-  if (saved_step_ == 0) return "none";
-  return checkpoint_path(parts_.settings.output, saved_step_).string();
+  if (checkpoint_ == 0) return "none";
+  return checkpoint_path(parts_.settings.output, checkpoint_).string();
 }
 
 }  // namespace bertrand::training

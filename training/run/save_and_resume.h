@@ -51,8 +51,11 @@ class SaveAndResume {
   void publish_result(RunState& state);
 
   /// Keeps the state in place of all checkpoints: the run's directory holds the result, and no step goes on from here.
+  /// For the first replica; the others call forget_checkpoint() when they know of it.
   void replace_checkpoints(RunState& state);
+  void forget_checkpoint() { checkpoint_ = 0; }
 
+  /// Of the newest state that is kept, in a checkpoint or as that of the end.
   std::int64_t saved_step() const { return saved_step_; }
   /// The newest checkpoint, or "none".
   std::string last_checkpoint() const;
@@ -67,7 +70,8 @@ class SaveAndResume {
   const Parts parts_;
   CheckpointStore store_;
   PublishedModel published_;
-  std::int64_t saved_step_ = 0;  // of the newest checkpoint that is wholly there
+  std::int64_t saved_step_ = 0;
+  std::int64_t checkpoint_ = 0;  // step of the newest one that is wholly there
 };
 
 }  // namespace bertrand::training

@@ -63,6 +63,7 @@ void Trainer::run() {
     if (job_.self.first()) finish();
     job_.self.collective().barrier();  // the others wait here, so that a failure names the last checkpoint
   });
+  if (settings_.save_model_only) saves_.forget_checkpoint();
 }
 
 void Trainer::make_steps() {

@@ -162,6 +162,19 @@ TEST_CASE("a failure of the others after the training is reported with what was 
   const auto cut = [](const TrainedReplica&) { fail(Failure::distributed, "the cable is cut"); };
   CHECK(support::refusal(Failure::distributed, [&] { PointsRun::train(run.settings("run"), cut); }) ==
         "afterwards: the cable is cut; last checkpoint: " + (run.directory / "run/checkpoint-40").string());
+
+  // Nor does a replica beside the first name a checkpoint that gave way to the model, now or under --resume.
+  Settings alone = run.settings("alone");
+  alone.save_model_only = true;
+  alone.replicas = 2;
+  const auto cut_second = [&](const TrainedReplica& trained) {
+    if (!trained.self.first()) cut(trained);
+  };
+  for (const bool resume : {false, true}) {
+    alone.resume = resume;
+    CHECK(support::refusal(Failure::distributed, [&] { PointsRun::train(alone, cut_second); }) ==
+          "afterwards: the cable is cut; last checkpoint: none");
+  }
 }
 
 TEST_CASE("a loss that is not finite is reported with the last checkpoint if there is one") {

@@ -1,38 +1,43 @@
 #include "distributed/peers.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <optional>
 #include <sstream>
 
+#include "io/descriptor.h"
 #include "io/machine.h"
 
 namespace bertrand::distributed {
 namespace {
 
-/// When the living process of this number started; 0 if there is none, or only a zombie.
-unsigned long long started_at(int pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t name_end = text.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
+/// When the living process of this number started; 0 if there is none, or only a zombie; none if that cannot be told,
+/// as while no further file may be opened.
+std::optional<unsigned long long> started_at(int pid) {
+  const io::Descriptor file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(1024, '\0');  // it has at most 52 numbers and a name of 64 bytes
+  const ssize_t size = file ? io::read_at(file.number(), text.data(), text.size(), 0) : -1;
+  if (size < 0) return errno == ENOENT || errno == ESRCH ? std::optional(0ULL) : std::nullopt;
+  text.resize(static_cast<std::size_t>(size));
+  std::istringstream fields(text.substr(text.rfind(')') + 1));  // the name may hold anything
   std::string state, skipped;
   fields >> state;
   for (int i = 4; i < 22; ++i) fields >> skipped;  // starttime is field 22 of proc(5)
   unsigned long long ticks = 0;
   fields >> ticks;
+  if (!fields) return std::nullopt;
   return state == "Z" || state == "X" ? 0 : ticks;
 }
 
 }  // namespace
 
 PeerFacts PeerFacts::own() {
-  PeerFacts facts{.pid = ::getpid(), .start_time = started_at(::getpid())};
+  PeerFacts facts{.pid = ::getpid(), .start_time = started_at(::getpid()).value_or(0)};
   io::host_name().copy(facts.host, sizeof facts.host - 1);
   ::sched_getaffinity(0, sizeof facts.cores, &facts.cores);
   return facts;
@@ -65,7 +70,7 @@ int Peers::on_own_cores() const {
 int Peers::first_dead() const {
   for (const int rank : visible_) {
     const PeerFacts& peer = facts_[static_cast<std::size_t>(rank)];
-    if (started_at(peer.pid) != peer.start_time) return rank;
+    if (const auto started = started_at(peer.pid); started && *started != peer.start_time) return rank;
   }
   return -1;
 }

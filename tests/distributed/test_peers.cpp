@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "support/file_limit.h"
+
 using namespace bertrand::distributed;
 
 namespace {
@@ -89,4 +91,12 @@ TEST_CASE("what a process tells of itself stays the same while it works, and its
   const PeerFacts bound = PeerFacts::own();
   ::sched_setaffinity(0, sizeof before.cores, &before.cores);
   CHECK(CPU_EQUAL(&bound.cores, &one));
+}
+
+TEST_CASE("a process is not taken for dead while this one may open no further file to look") {
+  const Other other;
+  const Peers peers({PeerFacts::own(), other.facts}, 0);
+  REQUIRE(peers.visible() == 1);
+  const support::FileLimit none(0);
+  CHECK(peers.first_dead() == -1);
 }

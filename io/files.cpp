@@ -45,6 +45,13 @@ int open_to_write(const fs::path& file, int how) {
   return descriptor;
 }
 
+/// 0 or the error of fsync(). A pipe, a terminal and the directories of some file systems have none.
+int sync_error(int descriptor) {
+  while (::fsync(descriptor) != 0)
+    if (errno != EINTR) return errno == EINVAL ? 0 : errno;
+  return 0;
+}
+
 }  // namespace
 
 void refuse_call(const fs::path& file, const char* call, int error) {
@@ -64,8 +71,7 @@ void Files::write(int descriptor, std::span<const std::byte> bytes, const fs::pa
   }
 }
 void Files::sync(int descriptor, const fs::path& file) {
-  if (::fsync(descriptor) != 0 && errno != EINVAL)
-    refuse_call(file, "fsync", errno);  // a pipe or terminal has no fsync
+  if (const int error = sync_error(descriptor)) refuse_call(file, "fsync", error);
 }
 void Files::close(int descriptor, const fs::path& file) {
   if (::close(descriptor) != 0 && errno != EINTR) refuse_call(file, "close", errno);
@@ -78,7 +84,7 @@ void Files::make_directory(const fs::path& directory) {
 void Files::sync_directory(const fs::path& directory) {
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) refuse_call(directory, "open", errno);
-  const int error = ::fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno;  // some file systems have none for these
+  const int error = sync_error(descriptor);
   ::close(descriptor);
   if (error != 0) refuse_call(directory, "fsync", error);
 }

@@ -124,6 +124,18 @@ TEST_CASE("calls that a signal interrupts or that do only a part are made again 
        [&] { CHECK(read_record_at(directory / "f", 0, text.size(), crc32c(text)) == text); });
 }
 
+TEST_CASE("an fsync() that a signal interrupts is made again, of a file and of a directory") {
+  const support::TemporaryDirectory directory;
+  FileWriter file(Files::system(), directory / "f");
+  with({.interrupted = 2}, [&] {
+    file.finish();
+    CHECK(calls.interrupted == 0);
+    calls.interrupted = 2;
+    Files::system().sync_directory(directory / ".");
+    CHECK(calls.interrupted == 0);
+  });
+}
+
 TEST_CASE("a read that the system refuses, or a file that becomes shorter while it is read, is an error at once") {
   const support::TemporaryDirectory directory;
   write_text(directory / "f", "a text that is no record");

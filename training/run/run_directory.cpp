@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "io/error.h"
@@ -22,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLock = ".lock";
+constexpr int kTurns = 100;  // beyond any number of runs that claim and leave a directory at the same moment
 
 bool is_within(const fs::path& path, const fs::path& directory) {
   std::error_code ignored;
@@ -35,14 +37,17 @@ std::string name_of_process() { return fmt::format("{} on host {}", ::getpid(), 
 /// An open file that this process alone has locked and that holds its name. A link that somebody put there is not
 /// followed: it might lead to any file of the user's.
 io::Descriptor lock_file(const fs::path& file, const fs::path& directory) {
-  while (true) {
+  for (int turn = 1; turn <= kTurns; ++turn) {
     io::Descriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!lock) io::refuse_call(file, "open", errno);
     if (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
+      if (error == ENOSYS || error == EOPNOTSUPP || error == ENOLCK)
+        fail(Failure::io, "{}: flock: {}; hint: name an --output on a file system with locks", file.string(),
+             std::strerror(error));
+      if (error != EWOULDBLOCK) io::refuse_call(file, "flock", error);
       char owner[300] = {};
       const bool known = ::pread(lock.number(), owner, sizeof owner - 1, 0) > 0;
-      if (error != EWOULDBLOCK) io::refuse_call(file, "flock", error);
       fail(Failure::usage, "{}: output directory in use by process {}; hint: wait for it, or name another --output",
            directory.string(), known ? owner : "unknown");
     }
@@ -55,6 +60,10 @@ io::Descriptor lock_file(const fs::path& file, const fs::path& directory) {
       io::refuse_call(file, "write", error);
     }
   }
+  // Somebody removes it again and again, or the file system numbers a name and an open file differently.
+  fail(Failure::io,
+       "{}: expected the file that this process has locked, got another or none, {} times; hint: name another --output",
+       file.string(), kTurns);
 }
 
 }  // namespace

@@ -251,6 +251,7 @@ void MpiCollective::wait(const std::function<Look()>& look, const std::function<
       since_moved.restart();
       looked = 0;
       troubled = false;
+      watchdog_.expect(timeout_ + kTelling);  // what moves all the time is never looked at below
     }
     const double waited = since_moved.seconds();
     if (waited < kSpin) {

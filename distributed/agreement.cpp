@@ -12,7 +12,7 @@ namespace {
 /// The host, then a line a fact: a name, a tab, a value.
 ///
 /// Processes of other builds are told apart by this first exchange, so its layout stays as it is: broadcast() sends the
-/// number of bytes as one i64, then the bytes as u8 (distributed/exchange.cpp).
+/// number of bytes as one f64, then the bytes as u8 (distributed/exchange.cpp).
 std::string as_text(const Facts& facts) {
   std::string text = io::host_name() + "\n";
   for (const auto& [name, value] : facts) text += name + "\t" + value + "\n";

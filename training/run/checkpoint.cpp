@@ -124,7 +124,6 @@ Restored restore_checkpoint(const std::filesystem::path& directory, const Traini
          state.steps_done);
   training.objective.load(directory, training.parameters);
   load_file(directory / kOptimizerFile, moments_of(training));
-  training.optimizer.resume(state.steps_done, state.loss_scale);
   return restored;
 }
 

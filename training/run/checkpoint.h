@@ -34,9 +34,9 @@ struct Restored {
 /// are others than `conditions`.
 Restored read_state(const std::filesystem::path& file, const Conditions& conditions);
 
-/// Fills parameters and moments from a checkpoint that verifies and says where the run stands. Throws
-/// Error(Failure::usage) if settings or input files are others than `conditions`, Error(Failure::model) if the
-/// checkpoint is of another model.
+/// Fills parameters and moments from a checkpoint that verifies and says where the run stands, which the optimizer is
+/// still to be told. Throws Error(Failure::usage) if settings or input files are others than `conditions`,
+/// Error(Failure::model) if the checkpoint is of another model.
 Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
                             const Conditions& conditions);
 

@@ -59,8 +59,7 @@ Tensor Optimizer::update(double learning_rate, const Tensor& gradients, const Te
   {
     const double bytes = 7.0 * static_cast<double>(tensors.masters.bytes());  // reads 4, writes 3
     run(gradients.backend(), "update", {.bytes = bytes}, [&](Kernels& k) { k.update(tensors, update, segments_); });
-    tensors.masters.count_write();
-    tensors.values.count_write();
+    tensors.values.count_write();  // a graph keeps nothing else
   }
   Tensor numbers({4}, DType::f64, gradients.backend());
   ops::copy_into(norm, numbers.rows(0, 1));

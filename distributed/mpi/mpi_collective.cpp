@@ -179,7 +179,6 @@ void MpiCollective::tell(const Trouble& trouble, double waited) {
       all_know = all_know && (told || has_left(to[i]));
     }
   }
-  watchdog_.rest();
 }
 
 void MpiCollective::give_up(const Trouble& trouble, double waited) {

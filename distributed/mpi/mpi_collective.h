@@ -102,7 +102,7 @@ class MpiCollective : public Collective {
   /// Tells the others and throws. `waited`: for how many seconds this process has waited.
   [[noreturn]] void give_up(const Trouble& trouble, double waited);
   /// Returns when all but those absent have received the reason, or when the timeout is over, of which `waited` seconds
-  /// are.
+  /// are. The watchdog goes on: the caller lets it rest or ends it.
   void tell(const Trouble& trouble, double waited);
 
   /// Makes host_sum_ if all processes share the memory of one host and all can reach it; else says why not.

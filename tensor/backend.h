@@ -40,7 +40,7 @@ class Backend {
   virtual void upload(const void* host, const Tensor& out) = 0;  ///< what `host` points to may go at once
   virtual void download(const Tensor& x, void* host) = 0;        ///< synchronizes
   /// Starts a copy of x, at most 1 KiB, as it is after everything asked so far. The function returned waits for this
-  /// copy alone, then puts the bytes at `host`.
+  /// copy alone, then puts the bytes at `host`. At most eight such functions are kept at once.
   virtual std::function<void(void* host)> download_later(const Tensor& x) = 0;
   /// Runs `work`, then has it asked for once more and keeps what it asks for, to be run again. It is for work of many
   /// short kernels, for which the host takes longer than the device. `work` reads and writes tensors that are there

@@ -121,21 +121,24 @@ void DeviceMemory::run_within(std::byte* block, std::size_t bytes, const std::fu
 void Staging::upload(const void* host, std::byte* device, std::size_t bytes, cudaStream_t stream) {
   for (std::size_t done = 0; done < bytes; done += kBytes) {
     auto& buffer = buffers_[next_++ % buffers_.size()];
-    if (!buffer) buffer = std::make_unique<Buffer>();
-    buffer->copied.wait();
+    buffer.copied.wait();
     const std::size_t part = std::min(kBytes, bytes - done);
-    std::memcpy(buffer->memory.data(), static_cast<const std::byte*>(host) + done, part);
-    check_cuda(cudaMemcpyAsync(device + done, buffer->memory.data(), part, cudaMemcpyHostToDevice, stream), "upload");
-    buffer->copied.record(stream);
+    std::memcpy(buffer.memory.data(), static_cast<const std::byte*>(host) + done, part);
+    check_cuda(cudaMemcpyAsync(device + done, buffer.memory.data(), part, cudaMemcpyHostToDevice, stream), "upload");
+    buffer.copied.record(stream);
   }
+}
+
+Landing::Landing() {
+  for (auto& buffer : buffers_) buffer = std::make_shared<Buffer>();
 }
 
 std::function<void(void* host)> Landing::download(const std::byte* device, std::size_t bytes, cudaStream_t stream) {
   check(bytes <= kBytes, "download: expected at most {} bytes, got {}", kBytes, bytes);
   const auto free =
       std::find_if(buffers_.begin(), buffers_.end(), [](const auto& buffer) { return buffer.use_count() == 1; });
-  const std::shared_ptr<Buffer> buffer =
-      free != buffers_.end() ? *free : buffers_.emplace_back(std::make_shared<Buffer>());
+  check(free != buffers_.end(), "download: expected at most {} copies that are kept, got one more", buffers_.size());
+  const std::shared_ptr<Buffer> buffer = *free;
   check_cuda(cudaMemcpyAsync(buffer->memory.data(), device, bytes, cudaMemcpyDeviceToHost, stream), "download");
   buffer->copied.record(stream);
   return [buffer, bytes](void* host) {

@@ -57,6 +57,9 @@ class DeviceMemory {
   std::vector<std::pair<std::byte*, std::size_t>> freed_;  // meanwhile, but not from the block
 };
 
+// cudaMallocHost may wait for every GPU of the process: for a kernel of NCCL too that waits for a replica, whose thread
+// may be the caller. So all pinned memory is there before the first sum.
+
 /// Copies from the host without waiting for the GPU: through pinned buffers that take turns. A batch is some five
 /// copies, so there are buffers for the batches of a few steps. A host that is further ahead waits.
 class Staging {
@@ -69,13 +72,14 @@ class Staging {
     Pinned memory{kBytes};
     Event copied;
   };
-  std::array<std::unique_ptr<Buffer>, 32> buffers_;
+  std::array<Buffer, 32> buffers_;
   std::size_t next_ = 0;
 };
 
 /// Copies of a few numbers to the host; the host waits for each by itself.
 class Landing {
  public:
+  Landing();
   std::function<void(void* host)> download(const std::byte* device, std::size_t bytes, cudaStream_t stream);
 
  private:
@@ -84,7 +88,7 @@ class Landing {
     Pinned memory{kBytes};
     Event copied;
   };
-  std::vector<std::shared_ptr<Buffer>> buffers_;  // free if no copy holds it
+  std::array<std::shared_ptr<Buffer>, 16> buffers_;  // free if no copy holds it; two steps under way hold eight
 };
 
 }  // namespace bertrand::cuda

@@ -142,6 +142,26 @@ TEST_CASE("several sums are under way while a replica goes on, and are there whe
   CHECK(wrong == 0);
 }
 
+TEST_CASE("copies from and to the host do not wait for a sum of another GPU, which may wait for them") {
+  std::atomic<int> wrong{0};
+  const auto body = [&](const Replica& self) {
+    sum_once(self);
+    if (!self.first()) std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the other one's sum has begun
+    std::vector<Tensor> copies;
+    for (int i = 0; i < 33; ++i) copies.push_back(ops::from_host(std::vector<std::int32_t>{i}, {1}, self.backend()));
+    std::vector<std::function<void(void* host)>> later;
+    for (int i = 0; i < 8; ++i) later.push_back(self.backend().download_later(copies[static_cast<std::size_t>(i)]));
+    sum_once(self);
+    for (int i = 0; i < 8; ++i) {
+      std::int32_t value = -1;
+      later[static_cast<std::size_t>(i)](&value);
+      wrong += value != i;
+    }
+  };
+  for (const std::string& thrown : run_on({0, 1}, body, {.timeout = kShort}).thrown) CHECK(thrown == "");
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("every type that gradients and losses have is summed, and bytes of any type are broadcast") {
   std::atomic<int> wrong{0};
   const Outcome outcome = run_on({0, 1, 2}, [&](const Replica& self) {

@@ -25,6 +25,7 @@ struct EmulatedPool {
 
 namespace {
 
+using bertrand::cuda::emulation::Done;
 using bertrand::cuda::emulation::Memory;
 using bertrand::cuda::emulation::refuse_in_capture;
 
@@ -53,6 +54,24 @@ bool is_pinned(const void* at) {
 std::map<const void*, std::size_t>& dynamic_shared_limits() {
   static std::map<const void*, std::size_t> limits;
   return limits;
+}
+
+std::vector<Done> under_way;  // what any stream of any GPU waits for
+void forget_done(std::vector<Done>& all) {
+  std::erase_if(all, [](const Done& one) { return one->load(); });
+}
+void wait_for_all(const std::vector<Done>& all) {
+  for (const Done& one : all)
+    while (!one->load()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+/// CUDA may wait for all GPUs of the process where pinned memory comes or goes, so that always happens here.
+void wait_for_all_gpus() {
+  std::vector<Done> all;
+  {
+    const std::lock_guard lock(tables);
+    all = under_way;
+  }
+  wait_for_all(all);
 }
 
 }  // namespace
@@ -146,6 +165,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 }
 cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
   if (bertrand::cuda::emulation::captures()) return cudaErrorStreamCaptureUnsupported;
+  wait_for_all_gpus();
   *data = std::malloc(bytes);
   if (!*data) return cudaErrorMemoryAllocation;
   const std::lock_guard lock(tables);
@@ -153,6 +173,7 @@ cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* data) {
+  wait_for_all_gpus();
   {
     const std::lock_guard lock(tables);
     pinned().erase(data);
@@ -234,15 +255,17 @@ cudaError_t begin_work(cudaStream_t stream, double milliseconds) {
 }
 
 void add_to_stream(cudaStream_t stream, Done done) {
-  std::erase_if(stream->waits_for, [](const Done& one) { return one->load(); });
-  stream->waits_for.push_back(std::move(done));
+  forget_done(stream->waits_for);
+  stream->waits_for.push_back(done);
+  const std::lock_guard lock(tables);
+  forget_done(under_way);
+  under_way.push_back(std::move(done));
 }
 
 void wait_for_stream(cudaStream_t stream) {
   if (!stream) return;
   stream->flush();
-  for (const Done& done : stream->waits_for)
-    while (!done->load()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  wait_for_all(stream->waits_for);
   stream->waits_for.clear();
 }
 

@@ -184,13 +184,14 @@ bool NcclCollective::is_done(Call& call) {
 }
 
 void NcclCollective::finish_calls(bool overlapped) {
-  for (auto& call : under_way_) {
-    wait([&] { return is_done(*call); });
-    call->event.overlapped = overlapped;
-    if (backend_.profiler) backend_.profiler->add(call->event);
-    finished_.push_back(std::move(call));
+  while (!under_way_.empty()) {  // after a wait that throws, the rest is still under way
+    Call& call = *under_way_.front();
+    wait([&] { return is_done(call); });
+    call.event.overlapped = overlapped;
+    if (backend_.profiler) backend_.profiler->add(call.event);
+    finished_.push_back(std::move(under_way_.front()));
+    under_way_.erase(under_way_.begin());
   }
-  under_way_.clear();
   watchdog_.rest();
 }
 

@@ -224,6 +224,23 @@ TEST_CASE("a replica that stays away from a sum is named after the timeout, and 
   CHECK(nccl::emulation::open_communicators() == 0);
 }
 
+TEST_CASE("a replica that has given up the second of two sums refuses a third") {
+  std::atomic<bool> first_has_left{false};
+  const auto body = [&](const Replica& self) {
+    const Tensor x = ops::full({100}, 1, DType::f32, self.backend());
+    const auto start = [&] { self.collective().start_sum({{.first = self.rank(), .count = 1, .values = x}}, 2, x); };
+    start();
+    if (self.first()) {
+      start();
+      CHECK_THROWS_AS(self.collective().finish_sums(), Error);
+      first_has_left = true;
+      start();
+    }
+    while (!first_has_left) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  CHECK(run_on({0, 1}, body, {.timeout = kShort}).thrown[0] == "all_reduce_sum: this replica has left the others");
+}
+
 TEST_CASE("a process that dies is noticed before the timeout, and named") {
   const std::unique_ptr<Backend> backend(bertrand_open_cuda({}));
   Dying processes(*backend);

@@ -30,10 +30,18 @@ void load_kernels_at_once() { setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite
 /// Asked whether the build has kernels for a GPU.
 __global__ void nothing_kernel() {}
 
-int use_device(int index) {
+/// Makes it the calling thread's GPU.
+cudaError_t select_device(int index) {
   thread_local int current = -1;
-  if (current != index) check_cuda(cudaSetDevice(index), "device");
-  return current = index;
+  if (current == index) return cudaSuccess;
+  const cudaError_t error = cudaSetDevice(index);
+  if (error == cudaSuccess) current = index;
+  return error;
+}
+
+int use_device(int index) {
+  check_cuda(select_device(index), "device");
+  return index;
 }
 
 /// Refuses a GPU that this build cannot work with, before anything is made on it: that may fail without a word of
@@ -73,9 +81,12 @@ CudaBackend::CudaBackend(const CudaOptions& options)
 }
 
 CudaBackend::~CudaBackend() {
+  select();
   cudaFreeAsync(fault_, stream_.get());
   cudaStreamSynchronize(stream_.get());
 }
+
+void CudaBackend::select() const { select_device(index_); }
 
 cudaStream_t CudaBackend::stream() {
   use_device(index_);
@@ -95,7 +106,10 @@ std::size_t CudaBackend::available_memory() const {
   use_device(index_);
   return memory_->available();
 }
-void CudaBackend::deallocate(std::byte* data, std::size_t bytes) { memory_->deallocate(data, bytes); }
+void CudaBackend::deallocate(std::byte* data, std::size_t bytes) {
+  select();
+  memory_->deallocate(data, bytes);
+}
 void CudaBackend::synchronize() { check_cuda(cudaStreamSynchronize(stream_for("a wait")), "synchronize"); }
 void CudaBackend::upload(const void* host, const Tensor& out) {
   staging_.upload(host, out.data(), out.bytes(), stream_for("an upload"));

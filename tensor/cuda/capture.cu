@@ -12,7 +12,10 @@ class CapturedGraph final : public CapturedWork {
   CapturedGraph(CudaBackend& backend, cudaGraph_t graph, std::shared_ptr<const Workspace> block)
       : backend_(backend), stream_(backend.stream()), block_(std::move(block)), graph_(graph) {}
   /// Waits: what is under way must not lose its graph. It throws nothing, also on a GPU that is lost.
-  ~CapturedGraph() override { cudaStreamSynchronize(stream_); }
+  ~CapturedGraph() override {
+    backend_.select();
+    cudaStreamSynchronize(stream_);
+  }
   void run() override { graph_.launch(backend_.stream()); }
 
  private:

@@ -42,6 +42,8 @@ class CudaBackend final : public Backend, public Kernels {
   void synchronize() override;
   /// The stream everything runs in; makes this the calling thread's GPU.
   cudaStream_t stream();
+  /// Makes this the calling thread's GPU and throws nothing: for destructors, which may run on any thread.
+  void select() const;
   void upload(const void* host, const Tensor& out) override;
   void download(const Tensor& x, void* host) override;
   std::function<void(void* host)> download_later(const Tensor& x) override;

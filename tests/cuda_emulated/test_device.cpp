@@ -1,5 +1,6 @@
 // Which GPUs are refused, and what becomes of errors, of memory and of copies.
 #include <cstdlib>
+#include <thread>
 
 #include "cuda_emulated/against_cpu.h"
 #include "tensor/backends.h"
@@ -65,6 +66,21 @@ TEST_CASE("a GPU that is lost is an error of its own, at whatever launch it happ
     cuda::emulation::lose_gpu(-1);
   }
   CHECK(in_library);
+}
+
+TEST_CASE("memory goes back on the GPU that it came from also by a thread that never used that one") {
+  auto gpu = emulated_gpu({.index = 2});
+  Tensor x = ops::full({9}, 1, DType::f32, *gpu);
+  const auto gpu_after = [](const auto& work) {
+    int index = 0;
+    std::thread([&] {
+      work();
+      cudaGetDevice(&index);
+    }).join();
+    return index;
+  };
+  CHECK(gpu_after([&] { x = {}; }) == 2);
+  CHECK(gpu_after([&] { gpu.reset(); }) == 2);
 }
 
 TEST_CASE("a staging buffer is filled again only when its copy has ended") {

@@ -21,7 +21,8 @@ class UpdatePlan {
  public:
   void follow(CudaBackend& backend, std::span<const UpdateSegment> segments);
 
-  const UpdateChunk* chunks() const { return chunks_->as<const UpdateChunk>(); }
+  /// Null until there is a segment.
+  const UpdateChunk* chunks() const { return chunks_ ? chunks_->as<const UpdateChunk>() : nullptr; }
   Dim count() const { return count_; }
   bool trust_ratios() const { return trust_ratios_; }
 

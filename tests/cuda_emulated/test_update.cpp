@@ -64,3 +64,11 @@ TEST_CASE("optimizer steps equal the CPU's: AdamW and LAMB, clipped, with a loss
                                      : 1e-4));
       }
 }
+
+TEST_CASE("an optimizer step over no segments moves nothing") {
+  const auto gpu = emulated_gpu();
+  const auto ones = [&] { return ops::full({8}, 1, DType::f32, *gpu); };
+  const Tensor x = ones(), gradients = ones();
+  gpu->kernels()->update({x, x, gradients, ones(), ones()}, {.step = 1, .gradient_norm = ops::norm(gradients)}, {});
+  CHECK(ops::to_host<double>(x) == std::vector<double>(8, 1));
+}

@@ -33,18 +33,18 @@ __global__ void __launch_bounds__(kFinishThreads)
   if (threadIdx.x == 0) *out = static_cast<T>(root ? std::sqrt(total) : total);
 }
 
-/// sums[blockIdx.y] [columns] = Σ of the block's rows: a warp takes every eighth row, a lane eight of the block's
+/// sums[blockIdx.x] [columns] = Σ of the block's rows: a warp takes every eighth row, a lane eight of the block's
 /// columns.
 template <class T>
 __global__ void sum_rows_kernel(const T* x, Dim rows, Dim columns, Compute<T>* sums) {
-  const Dim first = static_cast<Dim>(blockIdx.x) * kWarpColumns, column = first + threadIdx.x % 32 * kPack;
-  const Dim begin = blockIdx.y * kBlockRows, end = begin + kBlockRows < rows ? begin + kBlockRows : rows;
+  const Dim first = static_cast<Dim>(blockIdx.y) * kWarpColumns, column = first + threadIdx.x % 32 * kPack;
+  const Dim begin = blockIdx.x * kBlockRows, end = begin + kBlockRows < rows ? begin + kBlockRows : rows;
   Pack<T> total = {};
   for (Dim row = begin + threadIdx.x / 32; row < end; row += kWarps) {
     const Pack<T> pack = load_pack(x + row * columns + column, columns - column);
     for (int i = 0; i < kPack; ++i) total[i] += pack[i];
   }
-  store_block<T>(total, first, columns, sums + blockIdx.y * columns);
+  store_block<T>(total, first, columns, sums + blockIdx.x * columns);
 }
 
 template <class T>
@@ -87,7 +87,7 @@ void CudaBackend::sum_rows(const Tensor& x, const Tensor& out) {
     const Dim rows = x.elements() / columns, row_blocks = (rows + kBlockRows - 1) / kBlockRows;
     if (row_blocks <= 1) return join_blocks(x.as<T>(), rows, columns, out.as<T>(), stream());
     const Workspace workspace(*this, row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
-    launch(sum_rows_kernel<T>, dim3(blocks(columns, kWarpColumns), static_cast<unsigned>(row_blocks)), kThreads, 0,
+    launch(sum_rows_kernel<T>, dim3(static_cast<unsigned>(row_blocks), blocks(columns, kWarpColumns)), kThreads, 0,
            stream(), x.as<T>(), rows, columns, workspace.as<Compute<T>>());
     join_blocks(workspace.as<Compute<T>>(), row_blocks, columns, out.as<T>(), stream());
   });

@@ -3,7 +3,7 @@
 #   build      configures and builds what the other parts and bench/gpu.sh run; with CAPABILITY=90, for a GPU of compute capability
 #              9.0 that another machine has
 #   gpu        every case of tests/cuda_gpu, each in its own process: the op table, golden models, trajectories, memory
-#   pretrain   a run of pretrain in each precision
+#   pretrain   a run of pretrain in each precision, on two GPUs if there are several
 #   sanitizer  NVIDIA's compute-sanitizer over all ops and over steps of training; TOOLS names what it runs (memcheck initcheck synccheck;
 #              racecheck ended with an error of its own on every GPU so far)
 #   emulated   the same kernels in the emulation (tests/cuda_emulated)
@@ -63,14 +63,15 @@ gpu() {
 }
 
 pretrain() {
-  local precision c
+  local precision c device=cuda
+  (($(nvidia-smi -L | grep -c '^GPU ') < 2)) || device=cuda:0,cuda:1
   printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n' >"$work/vocab.txt"
   for c in {a..z}; do printf '%s\n##%s\n' "$c" "$c" >>"$work/vocab.txt"; done
   for c in $(seq 200); do echo "a b c d e f g"; echo "h i j k l m n"; ((c % 5)) || echo; done >"$work/text.txt"
   echo '{"vocab_size": 57, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128, "max_position_embeddings": 32, "type_vocab_size": 2}' >"$work/config.json"
   for precision in f32 tf32 bf16 f16; do
-    check "pretrain in $precision" "$build/bin/pretrain" --config "$work/config.json" --vocab-file "$work/vocab.txt" --input "$work/text.txt" \
-      --output "$work/$precision" --steps 20 --max-seq-length 24 --device cuda --precision "$precision"
+    check "pretrain in $precision on $device" "$build/bin/pretrain" --config "$work/config.json" --vocab-file "$work/vocab.txt" --input "$work/text.txt" \
+      --output "$work/$precision" --steps 20 --max-seq-length 24 --micro-batch-size 16 --device "$device" --precision "$precision"
   done
 }
 

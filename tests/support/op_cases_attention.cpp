@@ -101,6 +101,9 @@ std::vector<OpCase> attention_cases() {
       attention_case({.lengths = {1, 99, 15, 128}, .heads = 2, .head_dim = 32, .dropout = true}),
       attention_case({.lengths = {201, 1, 64}, .heads = 1, .head_dim = 64}),
       attention_case({.lengths = {97, 195}, .heads = 2, .head_dim = 64, .dropout = true}),
+      attention_case({.lengths = {70, 195}, .heads = 1, .head_dim = 128, .dropout = true}),
+      attention_case({.lengths = {150, 7}, .heads = 2, .head_dim = 16, .dropout = true}),
+      attention_case({.lengths = {9, 40}, .heads = 1, .head_dim = 157}),  // the widest in f64 that fits on every GPU
   };
 }
 
@@ -108,6 +111,7 @@ std::vector<OpCase> large_attention_cases() {
   std::vector<OpCase> cases;
   for (const bool dropout : {false, true})
     cases.push_back(attention_case({.lengths = {512, 300, 512}, .heads = 12, .head_dim = 64, .dropout = dropout}));
+  cases.push_back(attention_case({.lengths = {9, 40}, .heads = 1, .head_dim = 256}));  // the widest there is
   return cases;
 }
 

@@ -1,10 +1,20 @@
 #include "distributed/gpus.h"
 
+#include <cstdlib>
+
 #include "tensor/module.h"
 
 namespace bertrand::distributed {
+namespace {
+
+/// NVLS adds up in the switches between GPUs, and the same numbers do not always give the same bits there (NCCL's
+/// issues 1497 and 2360). NCCL reads this at its first call. Who sets it to 1 gives up equal bits for speed.
+void leave_switches_out() { setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0); }
+
+}  // namespace
 
 NcclModule::NcclModule(bool emulated) {
+  leave_switches_out();
   const std::string suffix = emulated ? "_emulated" : "";
   const Module nccl = Module::open("nccl" + suffix, {.failure = Failure::usage,
                                                      .needed_for = "--device: expected one GPU, several need NCCL",

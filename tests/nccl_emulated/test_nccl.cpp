@@ -6,10 +6,12 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
 #include "distributed/end_of_process.h"
+#include "distributed/gpus.h"
 #include "distributed/nccl_place.h"
 #include "distributed/parts.h"
 #include "distributed/replica_group.h"
@@ -181,6 +183,18 @@ TEST_CASE("every type that gradients and losses have is summed, and bytes of any
   });
   for (const std::string& thrown : outcome.thrown) CHECK(thrown == "");
   CHECK(wrong == 0);
+}
+
+TEST_CASE("switches between GPUs do not add up unless the environment says so") {
+  const auto value_for_nccl = [] {
+    const NcclModule nccl(true);
+    return std::string(getenv("NCCL_NVLS_ENABLE"));
+  };
+  unsetenv("NCCL_NVLS_ENABLE");
+  CHECK(value_for_nccl() == "0");
+  setenv("NCCL_NVLS_ENABLE", "1", 1);
+  CHECK(value_for_nccl() == "1");
+  unsetenv("NCCL_NVLS_ENABLE");
 }
 
 TEST_CASE("two replicas on one GPU are refused") {

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -35,6 +37,30 @@ int count_wrong(const Tensor& x, double expected) {
   return wrong;
 }
 
+/// One GPU's sum waits for the others, which meanwhile copy from and to the host: more often than there are buffers.
+int count_wrong_of_late_copies(Collective& collective, Backend& gpu) {
+  const int rank = collective.rank(), size = collective.size();
+  const auto sum_ones = [&] {
+    const Tensor x = ops::full({1000}, 1, DType::f32, gpu);
+    const Addend mine{.first = rank, .count = 1, .values = x};
+    collective.all_reduce_sum({&mine, 1}, size, x);
+    return count_wrong(x, size);
+  };
+  int wrong = sum_ones();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200 * rank));
+  std::vector<Tensor> copies;
+  for (int i = 0; i < 33; ++i) copies.push_back(ops::from_host(std::vector<std::int32_t>{i}, {1}, gpu));
+  std::vector<std::function<void(void* host)>> later;
+  for (int i = 0; i < 8; ++i) later.push_back(gpu.download_later(copies[static_cast<std::size_t>(i)]));
+  wrong += sum_ones();
+  for (int i = 0; i < 8; ++i) {
+    std::int32_t value = -1;
+    later[static_cast<std::size_t>(i)](&value);
+    wrong += value != i;
+  }
+  return wrong;
+}
+
 int count_wrong_of_all_calls(Collective& collective, Backend& gpu) {
   const int rank = collective.rank(), size = collective.size();
   const double sum = size * (size + 1) / 2;
@@ -56,7 +82,7 @@ int count_wrong_of_all_calls(Collective& collective, Backend& gpu) {
 
 }  // namespace
 
-TEST_CASE("NCCL joins all GPUs of the machine, adds up every type there, copies, and leaves") {
+TEST_CASE("NCCL joins all GPUs of the machine, adds up every type there, copies, waits for late ones, and leaves") {
   const auto gpus = open_gpus();
   if (gpus.empty()) return;
   std::optional<distributed::NcclModule> nccl;
@@ -76,6 +102,7 @@ TEST_CASE("NCCL joins all GPUs of the machine, adds up every type there, copies,
     try {
       const auto collective =
           nccl->join({.meeting = meeting, .thread = thread, .backend = gpu, .id = id, .timeout = 30});
+      wrong += count_wrong_of_late_copies(*collective, gpu);  // first: nothing has been copied yet
       wrong += count_wrong_of_all_calls(*collective, gpu);
     } catch (const Error& error) {
       thrown[static_cast<std::size_t>(thread)] = error.what();

@@ -5,7 +5,7 @@
 #   gpu        every case of tests/cuda_gpu, each in its own process: the op table, golden models, trajectories, memory
 #   pretrain   a run of pretrain in each precision, on two GPUs if there are several
 #   sanitizer  NVIDIA's compute-sanitizer over all ops and over steps of training; TOOLS names what it runs (memcheck initcheck synccheck;
-#              racecheck ended with an error of its own on every GPU so far)
+#              racecheck ended with an internal error on every GPU so far: docs/cuda_on_a_card.md says how to find out why)
 #   emulated   the same kernels in the emulation (tests/cuda_emulated)
 # Without a PART it runs all of them. Name some if the GPU is yours for a few minutes only.
 # A failure of build ends the script. After any other failure it continues, and it names all failures again at the end. What

@@ -1,5 +1,5 @@
-// Routes of Hugging Face's text-embeddings-inference: /predict, /embed, /rerank and /info, its errors among them. Requests there
-// name no model: the first one with the right head answers.
+// Routes of Hugging Face's text-embeddings-inference: /predict, /embed, /rerank and /info, its errors among them.
+// Requests there name no model: the first one with the right head answers.
 #pragma once
 #include "serving/dialect.h"
 
@@ -16,8 +16,8 @@ struct Limits {
 Question predict(const Request& request, const Models& models, const Limits& limits);
 /// POST /embed: {"inputs": "a" | ["a", …], "normalize" (true), "truncate"} → [[…], …].
 Question embed(const Request& request, const Models& models, const Limits& limits);
-/// POST /rerank: {"query", "texts": ["a", …], "raw_scores", "return_text", "truncate"} → [{"index", "text", "score"}, …],
-/// the best first. The score is the probability that the text answers the query, or its log-odds.
+/// POST /rerank: {"query", "texts": ["a", …], "raw_scores", "return_text", "truncate"} → [{"index", "text", "score"},
+/// …], the best first. The score is the probability that the text answers the query, or its log-odds.
 Question rerank(const Request& request, const Models& models, const Limits& limits);
 /// GET /info, of the first model.
 std::string info_text(const Models& models, const Limits& limits);

@@ -30,6 +30,9 @@ void read_here_and_there(std::span<const std::byte> bytes) {
 MappedCorpus::MappedCorpus(const std::vector<std::filesystem::path>& directories, const text::Tokenizer& tokenizer,
                            const CorpusCheck& check)
     : CorpusView(tokenizer.vocabulary().size()) {
+  if (const auto& added = tokenizer.options().added_tokens; !added.empty())
+    fail(Failure::input, "{}: expected a tokenizer without added tokens, which no corpus knows, got one with {}; {}",
+         directories.at(0).string(), io::shown(added.front().text), "hint: train on the text itself");
   const CorpusManifest expected = manifest_for(tokenizer);
   for (const auto& directory : directories) open(directory, expected);
   compare(check);
@@ -54,9 +57,8 @@ void MappedCorpus::open(const std::filesystem::path& directory, const CorpusMani
          expected.vocab_sha256, manifest.vocab_sha256.substr(0, 64),
          "hint: make the corpus with the same --vocab-file");
   if (manifest.vocab_size != expected.vocab_size)
-    fail(Failure::input, "{}: vocab_size: expected {}, as the model's vocabulary with its added tokens, got {}; {}",
-         name, expected.vocab_size, manifest.vocab_size,
-         "hint: a corpus knows no added tokens: train on the text itself");
+    fail(Failure::input, "{}: vocab_size: expected {}, as the vocabulary has, got {}", name, expected.vocab_size,
+         manifest.vocab_size);
   if (manifest.lower_case != expected.lower_case)
     fail(Failure::input, "{}: lower_case: expected {}, as the model's text, got {}; hint: {}", name,
          expected.lower_case, manifest.lower_case, "--cased must be given to both programs or to none");

@@ -21,8 +21,9 @@ struct CorpusCheck {
 /// check asks for.
 class MappedCorpus : public CorpusView {
  public:
-  /// Throws Error(Failure::input) for a directory that is no corpus, one of another vocabulary or case, or files whose
-  /// size or checksum is not what the manifest says; Error(Failure::io) if one cannot be read.
+  /// Throws Error(Failure::input) for a tokenizer with added tokens, a directory that is no corpus, one of another
+  /// vocabulary or case, or files whose size or checksum is not what the manifest says; Error(Failure::io) if one
+  /// cannot be read.
   MappedCorpus(const std::vector<std::filesystem::path>& directories, const text::Tokenizer& tokenizer,
                const CorpusCheck& check = {});
 

@@ -73,27 +73,51 @@ TEST_CASE("a corpus of another vocabulary, one that is cut short, and one beside
   CHECK(std::ranges::count(cut.error, '\n') == 1);
 }
 
-TEST_CASE("a corpus for a model with added tokens is refused with the numbers that differ, and what to do") {
+TEST_CASE("a corpus for a model whose added tokens it does not know is refused, wherever they are in the vocabulary") {
   const PretrainSetting setting;
   REQUIRE(setting.run("first", {"--steps", "1"}).code == 0);
-  auto config = nlohmann::json::parse(setting.file("first/config.json"));
-  const int words = config.at("vocab_size");
-  support::write_text(setting.directory / "first/added_tokens.json", fmt::format(R"({{"[new]": {}}})", words - 1));
+  prepare(setting, "text.txt", "corpus");
+  const auto train = [&](const std::string& output) {
+    return run_program("pretrain",
+                       {"--init", setting.directory / "first", "--input", setting.directory / "corpus", "--output",
+                        setting.directory / output, "--steps", "1", "--max-seq-length", "24", "--batch-size", "2"});
+  };
+  CHECK(train("second").code == 0);  // tokenizer.json lists [PAD], [UNK], [CLS], [SEP] and [MASK] as added
+  const std::string refusal =
+      fmt::format("error: {}: expected a tokenizer without added tokens, which no corpus knows, got one with ",
+                  (setting.directory / "corpus").string());
+  const int words = nlohmann::json::parse(setting.file("first/config.json")).at("vocab_size");
+  const std::string added = setting.directory / "first/added_tokens.json";
+  support::write_text(added, R"({"b": 7})");
+  const auto within = train("third");
+  CHECK(within.code == 3);
+  CHECK(within.error == refusal + "\"b\"; hint: train on the text itself\n");
+
   std::string vocabulary = setting.file("first/vocab.txt");
   vocabulary.resize(vocabulary.rfind('\n', vocabulary.size() - 2) + 1);  // its last row is the token that is added
   support::write_text(setting.directory / "first/vocab.txt", vocabulary);
   std::filesystem::remove(setting.directory / "first/tokenizer.json");  // which has the row before
-  support::write_text(setting.directory / "vocab.txt", vocabulary);
+  support::write_text(added, fmt::format(R"({{"[new]": {}}})", words - 1));
+  const auto behind = train("third");
+  CHECK(behind.code == 3);
+  CHECK(behind.error == refusal + "\"[new]\"; hint: train on the text itself\n");
+}
+
+TEST_CASE("a corpus for a model that takes other long words for [UNK] is trained on with a warning") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("first", {"--steps", "1"}).code == 0);
   prepare(setting, "text.txt", "corpus");
+  const std::string file = setting.directory / "first/tokenizer.json";
+  auto tokenizer = nlohmann::json::parse(support::read_text(file));
+  tokenizer["model"]["max_input_chars_per_word"] = 100;
+  support::write_text(file, tokenizer.dump());
   const auto outcome = run_program(
       "pretrain", {"--init", setting.directory / "first", "--input", setting.directory / "corpus", "--output",
                    setting.directory / "second", "--steps", "1", "--max-seq-length", "24", "--batch-size", "2"});
-  CHECK(outcome.code == 3);
-  CHECK(
-      outcome.error ==
-      fmt::format("error: {}: vocab_size: expected {}, as the model's vocabulary with its added tokens, got {}; hint: "
-                  "a corpus knows no added tokens: train on the text itself\n",
-                  (setting.directory / "corpus/manifest.json").string(), words, words - 1));
+  CHECK(outcome.code == 0);
+  CHECK_MESSAGE(outcome.error.find("corpus: words of more than 200 characters are [UNK] in it, and for the model's "
+                                   "tokenizer those of more than 100\n") != std::string::npos,
+                outcome.error);
 }
 
 TEST_CASE("a changed byte of a corpus is found by --check-inputs all and by --validate-only, and none looks past it") {

@@ -30,6 +30,7 @@ struct Piece {
   std::vector<std::uint32_t> sentences;  // lengths, with kDocumentEnd between documents
   std::vector<std::uint64_t> ends;       // of documents, in bytes
   std::uint64_t lines = 0, bytes = 0;
+  std::int64_t unknown = 0;    // of the ids
   text::InvalidBytes invalid;  // its lines counted from 1 within the piece
 };
 
@@ -37,6 +38,10 @@ struct Piece {
 bool is_blank(std::string_view line) {
   std::string valid;
   return text::strip(text::drop_invalid_utf8(line, valid).count > 0 ? valid : line).empty();
+}
+
+std::string names_of(const std::vector<std::filesystem::path>& files) {
+  return files.size() == 1 ? files[0].string() : fmt::format("{} and {} more", files.at(0).string(), files.size() - 1);
 }
 
 /// How the lines of a file are read.
@@ -107,6 +112,7 @@ class FileTokeniser {
         options_(options),
         sink_(sink),
         block_bytes_(block_bytes),
+        unknown_id_(tokenizer.vocabulary().unk_id()),
         start_(start),
         file_(start.file),
         place_(start) {
@@ -120,6 +126,7 @@ class FileTokeniser {
     go_to(files_.size() - 1);
     end_file();
     end_document();
+    warn_of_unknown();
   }
 
  private:
@@ -141,15 +148,19 @@ class FileTokeniser {
 
   Piece tokenise(const Lines& lines, text::CachingTokenizer& tokenizer) const {
     const std::filesystem::path& file = files_[lines.file];
-    if (!options_.as_google) io::refuse_nul(lines.block.text, file.string(), lines.block.lines_before);
+    io::refuse_nul(lines.block.text, file.string(), lines.block.lines_before);
     const Form form{.as_google = options_.as_google, .json_lines = io::is_json_lines(file)};
-    return Tokenising(tokenizer, form).piece_of(lines, file.string());
+    Piece piece = Tokenising(tokenizer, form).piece_of(lines, file.string());
+    piece.unknown = std::ranges::count(piece.ids, unknown_id_);
+    return piece;
   }
 
   void take(Piece& piece) {
     go_to(piece.file);
     for (std::uint64_t& end : piece.ends) end += place_.bytes;
     sink_.take({place_.file, piece.ids, piece.sentences, piece.ends});
+    tokens_ += std::ssize(piece.ids);
+    unknown_ += piece.unknown;
     place_.invalid.add(piece.invalid, place_.lines);
     place_.lines += piece.lines;
     place_.bytes += piece.bytes;
@@ -166,15 +177,26 @@ class FileTokeniser {
   }
   void end_document() { sink_.take({place_.file, {}, {&kDocumentEnd, 1}, {&place_.bytes, 1}}); }
 
+  /// A model of [UNK] would have fine losses.
+  void warn_of_unknown() {
+    constexpr double kUsual = 0.05;
+    const double share = static_cast<double>(unknown_) / static_cast<double>(std::max<std::int64_t>(tokens_, 1));
+    if (share > kUsual)
+      sink_.warn(fmt::format("{}: {:.0f} % of the tokens are [UNK]; hint: is the vocabulary of this language?",
+                             names_of(files_), 100 * share));
+  }
+
   const std::vector<std::filesystem::path>& files_;
   const CorpusOptions& options_;
   CorpusSink& sink_;
   const std::size_t block_bytes_;
+  const std::int32_t unknown_id_;
   const TextPlace start_;
   std::vector<text::CachingTokenizer> tokenizers_;
   std::size_t file_;  // that is read
   std::optional<LineBlocks> blocks_;
-  TextPlace place_;  // that was taken
+  TextPlace place_;                        // that was taken
+  std::int64_t tokens_ = 0, unknown_ = 0;  // since the start
 };
 
 /// Keeps all.
@@ -217,12 +239,11 @@ void tokenise_files(const std::vector<std::filesystem::path>& files, const text:
 }
 
 void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, std::uint64_t least) {
-  const std::string names =
-      files.size() == 1 ? files[0].string() : fmt::format("{} and {} more", files.at(0).string(), files.size() - 1);
+  const std::string names = names_of(files);
   if (documents == 0) fail(Failure::input, "{}: text: expected sentences, a line each, got none", names);
   if (documents < least)
     fail(Failure::input, "{}: documents: expected at least {}, got {}; hint: a blank line ends a document, and {}",
-         names, least, documents, "random next sentences come from other documents");
+         names, least, documents, "random next sentences come from other documents; --no-next-sentence needs none");
 }
 
 Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,

@@ -45,7 +45,7 @@ struct Documents {
 struct Corpus {
   CompactIds ids;
   Documents documents;
-  std::vector<std::string> warnings = {};  ///< of each file with bytes that are no UTF-8, which were dropped
+  std::vector<std::string> warnings = {};  ///< of CorpusSink
 
   std::size_t bytes() const {
     return ids.bytes() + (documents.sentences.capacity() + documents.documents.capacity()) * sizeof(std::uint64_t);
@@ -66,8 +66,7 @@ class HeldCorpus : public CorpusView {
 struct CorpusOptions {
   int threads = 1;  ///< the result does not depend on it
   /// As Google's script reads: a document goes on in the next file unless a blank line ends it, and a carriage return
-  /// vanishes even within a line (TensorFlow's readline takes every one away; the tokenizer takes it for a space). A
-  /// NUL, which else is no text, vanishes too.
+  /// vanishes even within a line (TensorFlow's readline takes every one away; the tokenizer takes it for a space).
   bool as_google = false;
   std::uint64_t least_documents = 2;                          ///< that there must be; one is enough as Google reads
   std::function<void(std::size_t bytes)> progress = nullptr;  ///< called with the bytes read since the last call
@@ -98,7 +97,7 @@ class CorpusSink {
   virtual void take(const TokenisedText& text) = 0;
   /// All before `place` was taken.
   virtual void reached(const TextPlace&) {}
-  /// A file had bytes that are no UTF-8.
+  /// A file had bytes that are no UTF-8, which were dropped, or many tokens of all that was read are [UNK].
   virtual void warn(const std::string& warning) = 0;
 };
 

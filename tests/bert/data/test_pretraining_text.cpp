@@ -66,16 +66,6 @@ std::shared_ptr<const CorpusView> held(const std::vector<std::filesystem::path>&
   return std::make_shared<HeldCorpus>(read_corpus(files, tokenizer, {}), tokenizer.vocabulary().size());
 }
 
-std::string refusal(const std::vector<std::filesystem::path>& files) {
-  const text::Tokenizer tokenizer = tiny_tokenizer();
-  try {
-    held(files, tokenizer);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace
 
 TEST_CASE("an example is [CLS] A [SEP] B [SEP] no longer than asked, with types, masks and a label") {
@@ -208,37 +198,6 @@ TEST_CASE("threads that ask for two epochs at once get what each alone gets") {
   }
 }
 
-TEST_CASE("blank lines, also of other white space and with CRLF, end documents, and a byte order mark is no text") {
-  const TextFile file("blank.txt",
-                      "\xEF\xBB\xBF"
-                      "a b\r\nc\r\n\r\nd\r\n \t\xC2\xA0\r\ne f\n\n\n");
-  const text::Tokenizer tokenizer = tiny_tokenizer();
-  const Corpus corpus = read_corpus({file.path()}, tokenizer, {});
-  CHECK(corpus.documents.documents == std::vector<std::uint64_t>{0, 2, 3, 4});
-  CHECK(corpus.documents.sentences == std::vector<std::uint64_t>{0, 2, 3, 4, 6});
-  CHECK(corpus.warnings.empty());
-}
-
-TEST_CASE("invalid UTF-8 is dropped, counted, and its first place is named") {
-  const TextFile file("invalid.txt",
-                      "a b\n\nc\xFF"
-                      "d\n\nx\xC3\n");
-  const text::Tokenizer tokenizer = tiny_tokenizer();
-  const Corpus corpus = read_corpus({file.path()}, tokenizer, {});
-  REQUIRE(corpus.warnings.size() == 1);
-  CHECK(corpus.warnings[0].starts_with(file.path().string() + ":3: text: dropped 2 bytes that are not UTF-8, "));
-  CHECK(corpus.ids.size() == 5);  // a, b, c ##d, x
-}
-
-TEST_CASE("what is no text is refused where its first NUL stands") {
-  const TextFile nul("nul.txt", std::string("a b\n\nc\0d\n", 9)), wide("wide.txt", std::string("\xFF\xFE"
-                                                                                               "a\0\n\0",
-                                                                                               6));
-  CHECK(refusal({nul.path()}) == nul.path().string() + ":3: expected text in UTF-8, got a NUL byte");
-  CHECK(refusal({wide.path()}) ==
-        wide.path().string() + ":1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
-}
-
 TEST_CASE("an example hides the pieces of a word together or not at all if whole words are asked for") {
   std::string lines;
   for (int i = 0; i < 60; ++i) lines += i % 30 == 0 ? "\n" : "ab cd efg xyz\n";
@@ -291,24 +250,6 @@ TEST_CASE("the memory of text is said to be that of its ids and sentences and of
   const std::size_t marks = text.bytes() - before;
   CHECK(marks >= 32 * (sentences / 1100));  // 32 bytes for each thousand sentences
   CHECK(marks <= 4 * 32 * (sentences / 1000));
-}
-
-TEST_CASE("what was read is counted while it is read") {
-  const TextFile one("counted1.txt", some_text(3, 5)), two("counted2.txt", some_text(4, 6));
-  std::size_t bytes = 0;
-  read_corpus({one.path(), two.path()}, tiny_tokenizer(), {.progress = [&](std::size_t more) { bytes += more; }});
-  CHECK(bytes == std::filesystem::file_size(one.path()) + std::filesystem::file_size(two.path()));
-}
-
-TEST_CASE("text without a sentence, or with one document only, is refused in one line") {
-  const TextFile empty("empty.txt", ""), blank("blank2.txt", "\n\n \n"), one("one.txt", "a b\nc d\n");
-  CHECK(refusal({empty.path()}) == empty.path().string() + ": text: expected sentences, a line each, got none");
-  CHECK(refusal({blank.path()}) == blank.path().string() + ": text: expected sentences, a line each, got none");
-  CHECK(refusal({one.path()}).starts_with(one.path().string() + ": documents: expected at least 2, got 1; hint: "));
-  CHECK(refusal({empty.path(), blank.path(), blank.path()}) ==
-        empty.path().string() + " and 2 more: text: expected sentences, a line each, got none");
-  CHECK(refusal({"/nonexistent/x.txt"}).starts_with("/nonexistent/x.txt: open: No such file"));
-  CHECK(refusal({one.path(), one.path()}) == "");  // the end of a file ends a document
 }
 
 TEST_CASE("the label of an example is 0 where B goes on after A and 1 where it is from another document") {

@@ -3,6 +3,7 @@
 
 #include "bert/data/google_records.h"
 #include "bert/data/pretraining_text_corpus.h"
+#include "bert/data/pretraining_text_masks.h"
 #include "bert/objectives/program_files.h"
 #include "bert/text/tokenizer.h"
 #include "io/byte_progress.h"
@@ -47,14 +48,18 @@ void write_records(const RecordsOptions& options) {
   }
   const text::Tokenizer tokenizer = text::load_tokenizer(options.vocab_file, options.cased);
   io::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
+  const data::GoogleOptions& google = options.google;
+  const std::string doubt = data::doubt_about_predictions(
+      google.max_seq_length, {.probability = google.masked_lm_prob, .max_predictions = google.max_predictions});
+  if (!doubt.empty()) io::warn("{}", doubt);
   const data::Corpus corpus = read_inputs(options, tokenizer, input_bytes);
 
-  const double work = input_bytes * static_cast<double>(options.google.dupe_factor);
+  const double work = input_bytes * static_cast<double>(google.dupe_factor);
   io::ByteProgress progress("writing records", work);
   const data::RecordFiles output{.files = options.outputs, .threads = options.threads, .progress = [&](double share) {
                                    progress.update(share * work);
                                  }};
-  const data::RecordCounts counts = data::write_google_records(corpus, tokenizer.vocabulary(), options.google, output);
+  const data::RecordCounts counts = data::write_google_records(corpus, tokenizer.vocabulary(), google, output);
   progress.finish();
   io::tell("wrote {} in {}: {}, {} masked, {} with a random next sentence, {} bytes",
            io::counted(counts.records, "record"), io::counted(options.outputs.size(), "file"),

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <optional>
 
 #include "bert/data/mapped_corpus.h"
 #include "bert/data/pretraining_records.h"
 #include "bert/data/pretraining_text.h"
 #include "bert/data/pretraining_text_corpus.h"
+#include "bert/data/pretraining_text_masks.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/pretraining.h"
@@ -167,11 +167,8 @@ void warn_of_pairs(const data::CorpusView& corpus, const std::string& file, int 
 void warn_of_text(const data::CorpusView& corpus, const std::string& file, const Options& options) {
   const int length = *options.settings.max_seq_length;
   if (!options.no_next_sentence) warn_of_pairs(corpus, file, length);
-  const auto wanted = std::llround(options.masking.probability * length);
-  if (wanted > options.masking.max_predictions)
-    distributed::warn(fmt::format(
-        "--max-predictions-per-seq: {} of an example of {} tokens, of which --masked-lm-prob {} would take {}",
-        options.masking.max_predictions, length, options.masking.probability, wanted));
+  if (const std::string doubt = data::doubt_about_predictions(length, options.masking); !doubt.empty())
+    distributed::warn(doubt);
 }
 
 std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const data::CorpusView> corpus,

@@ -1,6 +1,8 @@
 // Which tokens are masked, and what stands there instead.
 #include "bert/data/pretraining_text_masks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -35,6 +37,14 @@ std::int64_t prediction_count(std::int64_t tokens, const MaskingOptions& options
   // nearbyint rounds halves to even, as Python's round.
   const auto wanted = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(tokens) * options.probability));
   return std::min(options.max_predictions, std::max<std::int64_t>(1, wanted));
+}
+
+std::string doubt_about_predictions(std::int64_t tokens, const MaskingOptions& options) {
+  const auto wanted = std::llround(options.probability * static_cast<double>(tokens));
+  if (wanted <= options.max_predictions) return "";
+  return fmt::format(
+      "--max-predictions-per-seq: {} of an example of {} tokens, of which --masked-lm-prob {} would take {}",
+      options.max_predictions, tokens, options.probability, wanted);
 }
 
 void mask_tokens(PretrainingExample& example, const MaskingOptions& options, const MaskingVocabulary& vocabulary,

@@ -1,6 +1,7 @@
 // Chooses the tokens that a pre-training example hides, as google-research/bert create_pretraining_data.py does.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "bert/data/pretraining_examples.h"
@@ -23,6 +24,9 @@ struct MaskingVocabulary {
 
 /// How many tokens of an example of `tokens` (with [CLS] and [SEP]) are predicted at most: at least one.
 std::int64_t prediction_count(std::int64_t tokens, const MaskingOptions& options);
+
+/// What a person should be told if examples of `tokens` have fewer predicted tokens than their share; "" else.
+std::string doubt_about_predictions(std::int64_t tokens, const MaskingOptions& options);
 
 /// Masks `example.token_ids` in place and fills masked_positions and masked_ids, which are empty before. Of the chosen
 /// tokens 80 % become [MASK], 10 % a random id, 10 % stay.

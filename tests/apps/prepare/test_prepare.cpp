@@ -251,12 +251,23 @@ TEST_CASE("prepare records takes one document with a warning, and odd input with
   CHECK(one.code == 0);
   CHECK(one.error.find("warning: " + (setting / "one") + ": documents: expected at least 2, got 1") !=
         std::string::npos);
-  write_text(setting / "odd", std::string("a\0b\n\xED\xA0\x80\n\xCC\x81\xCC\x81\n", 14) + std::string(3 << 20, 'a') +
-                                  "\n" + std::string(1 << 20, ' ') + "a\n\nb\n");
+  write_text(setting / "odd", "ab\n\xED\xA0\x80\n\xCC\x81\xCC\x81\n" + std::string(3 << 20, 'a') + "\n" +
+                                  std::string(1 << 20, ' ') + "a\n\nb\n");
   const Outcome odd = run_program("prepare", {"records", "--vocab-file", setting / "v", "--input", setting / "odd",
                                               "--output", setting / "r", "--max-predictions-per-seq", "500"});
   CHECK(odd.code == 0);
   CHECK(odd.error.find(":2: text: dropped 3 bytes") != std::string::npos);
+}
+
+TEST_CASE("prepare records warns if records have fewer masked tokens than their share") {
+  const Setting setting;
+  const Outcome few = setting.records({"--output", setting / "r", "--max-seq-length", "512"});
+  CHECK(few.code == 0);
+  CHECK(
+      few.error.starts_with("warning: --max-predictions-per-seq: 20 of an example of 512 tokens, of which "
+                            "--masked-lm-prob 0.15 would take 77\n"));
+  const Outcome usual = setting.records({"--output", setting / "r"});
+  CHECK(usual.error.find("--max-predictions-per-seq") == std::string::npos);
 }
 
 TEST_CASE("prepare dump names file and offset of a bad record, or skips it") {

@@ -192,6 +192,16 @@ struct Input {
   std::vector<training::RunIdentity::File> identity;
 };
 
+/// Ids of another vocabulary would be learnt as words of this one.
+void require_own_ids(data::PretrainingRecords& records, const std::string& file, const Source& source,
+                     const Options& options) {
+  const std::int32_t expected = source.tokenizer.vocabulary().cls_id();
+  if (const std::int32_t first = records.example(0, 0).token_ids.front(); first != expected)
+    fail(Failure::input, "{}: record 1: input_ids: expected to begin with {}, [CLS] of {}, got {}; hint: {}", file,
+         expected, (options.vocabulary.empty() ? options.init : options.vocabulary).string(), first,
+         "were the records made with another vocabulary?");
+}
+
 /// Records are read as they were made, whatever is said about text.
 void warn_of_records(const data::PretrainingRecords& records, const std::string& file, const Options& options) {
   const std::vector<std::string>& command = options.settings.command;
@@ -225,6 +235,7 @@ Input read_input(const std::vector<std::filesystem::path>& files, std::uint64_t 
     for (std::size_t i = 0; i < files.size(); ++i) input.identity[i] = files[i] / data::kCorpusManifest;
   } else {
     auto records = read_records(files, source, options, processes);
+    require_own_ids(*records, files.front().string(), source, options);
     warn_of_records(*records, files.front().string(), options);
     for (std::size_t i = 0; i < files.size(); ++i)
       if (const auto crc32c = records->crc32c_of_file(i))

@@ -141,6 +141,25 @@ TEST_CASE("a changed byte of a corpus is found by --check-inputs all and by --va
   CHECK_MESSAGE(unseen.code == 0, unseen.error);
 }
 
+TEST_CASE("records of another vocabulary are refused by the id that they begin with") {
+  const PretrainSetting setting;
+  const std::string words = setting.file("vocab.txt");  // the other has as many
+  support::write_text(setting.directory / "other.txt", "[unused]\n" + words.substr(0, words.find("##z")));
+  const std::string records = setting.directory / "r.tfrecord";
+  for (const std::string vocabulary : {"other.txt", "vocab.txt"}) {
+    REQUIRE(run_program("prepare", {"records", "--vocab-file", setting.directory / vocabulary, "--input",
+                                    setting.directory / "text.txt", "--output", records, "--max-seq-length", "24"})
+                .code == 0);
+    const auto outcome = setting.run("run", {"--input", records, "--steps", "1"});
+    CHECK(outcome.code == (vocabulary == "vocab.txt" ? 0 : 3));
+    if (outcome.code == 3)
+      CHECK(outcome.error ==
+            fmt::format("error: {}: record 1: input_ids: expected to begin with 2, [CLS] of {}, got 3; hint: were the "
+                        "records made with another vocabulary?\n",
+                        records, (setting.directory / "vocab.txt").string()));
+  }
+}
+
 TEST_CASE("records train to the same bits with an index as without, resume with it, and notice another file") {
   const PretrainSetting setting(60);
   const Flags records = {"records",

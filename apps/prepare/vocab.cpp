@@ -88,12 +88,19 @@ void write_vocab(const VocabOptions& options) {
          options.inputs.size() > 1 ? fmt::format(" in it and {} more", options.inputs.size() - 1) : "");
   text::VocabularyTrainerOptions trainer = options.trainer;
   trainer.progress = [](std::size_t) { io::leave_if_requested("merging"); };
-  const std::vector<std::string> tokens = text::train_vocabulary(counts, trainer);
+  text::LeftOutCharacters left_out;
+  const std::vector<std::string> tokens = text::train_vocabulary(counts, trainer, &left_out);
   std::string lines;
   for (const std::string& token : tokens) lines.append(token).push_back('\n');
   io::replace_file(io::Files::system(), options.output, lines);
+  if (left_out.count > 0)
+    io::warn("--limit-alphabet {}: {}, {:.3g} % of the text's, and all words with them were left out; hint: {}",
+             trainer.limit_alphabet, io::counted(left_out.count, "rarer character"), 100 * left_out.share,
+             "a larger one keeps them");
   io::tell("wrote {} tokens learnt from {}{}", tokens.size(), io::counted(counts.size(), "different word"),
-           tokens.size() < options.trainer.size ? "; the text has no more frequent pairs" : "");
+           tokens.size() == options.trainer.size ? ""
+           : left_out.count > 0                  ? "; what is left of the text has no more frequent pairs"
+                                                 : "; the text has no more frequent pairs");
   if (counts.forgotten() > 0) io::tell("{} occurrences of rare words were not used", counts.forgotten());
 }
 

@@ -62,7 +62,8 @@ struct Word {
 
 class VocabularyTrainer {
  public:
-  explicit VocabularyTrainer(const VocabularyTrainerOptions& options) : options_(options) {
+  VocabularyTrainer(const VocabularyTrainerOptions& options, LeftOutCharacters* left_out)
+      : options_(options), left_out_(left_out) {
     for (const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) token(special);
   }
 
@@ -103,6 +104,7 @@ class VocabularyTrainer {
   void remove(const Pair& pair, std::int64_t count) { pairs_[pair].count -= count; }
 
   const VocabularyTrainerOptions& options_;
+  LeftOutCharacters* const left_out_;
   std::vector<std::string> tokens_;
   std::unordered_map<std::string, Piece, io::SeededHash> numbers_;
   std::vector<Word> words_;
@@ -119,9 +121,15 @@ void VocabularyTrainer::load(const std::vector<std::pair<std::string, std::uint6
   }
   std::vector<std::pair<char32_t, std::uint64_t>> by_frequency(frequencies.begin(), frequencies.end());
   std::ranges::stable_sort(by_frequency, [](const auto& a, const auto& b) { return a.second > b.second; });
-  by_frequency.resize(std::min(by_frequency.size(), options_.limit_alphabet));
   std::set<char32_t> alphabet;
-  for (const auto& entry : by_frequency) alphabet.insert(entry.first);
+  std::uint64_t kept = 0, all = 0;
+  for (const auto& [c, count] : by_frequency) {
+    if (alphabet.size() < options_.limit_alphabet) alphabet.insert(c), kept += count;
+    all += count;
+  }
+  if (left_out_)
+    *left_out_ = {.count = by_frequency.size() - alphabet.size(),
+                  .share = static_cast<double>(all - kept) / static_cast<double>(all)};
 
   // A word with any other character will be [UNK] as a whole, so nothing is learnt from it.
   std::set<char32_t> inner;  // what occurs after the first character of a word
@@ -198,8 +206,9 @@ void VocabularyTrainer::merge_in(std::uint32_t number, const Pair& pair, Piece m
 
 }  // namespace
 
-std::vector<std::string> train_vocabulary(const WordCounts& counts, const VocabularyTrainerOptions& options) {
-  return VocabularyTrainer(options).train(counts);
+std::vector<std::string> train_vocabulary(const WordCounts& counts, const VocabularyTrainerOptions& options,
+                                          LeftOutCharacters* left_out) {
+  return VocabularyTrainer(options, left_out).train(counts);
 }
 
 }  // namespace bertrand::text

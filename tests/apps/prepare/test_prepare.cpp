@@ -310,6 +310,19 @@ TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, 
       (setting / "packed") + ": expected whole compressed data, got unexpected end of file");
 }
 
+TEST_CASE("prepare vocab says what the limit of the alphabet left out, and does not call it rare pairs") {
+  const Setting setting;
+  const auto learn = [&](const char* limit) {
+    return run_program("prepare", {"vocab", "--input", setting / "t", "--output", setting / "learnt", "--size", "60",
+                                   "--limit-alphabet", limit, "--overwrite"});
+  };
+  CHECK(learn("2").error ==
+        "warning: --limit-alphabet 2: 1 rarer character, 27.3 % of the text's, and all words with them were left out; "
+        "hint: a larger one keeps them\n"
+        "wrote 7 tokens learnt from 4 different words; what is left of the text has no more frequent pairs\n");
+  CHECK(learn("3").error == "wrote 9 tokens learnt from 4 different words; the text has no more frequent pairs\n");
+}
+
 TEST_CASE("prepare vocab replaces a file only if that is asked for, and writes to a device without a word") {
   const Setting setting;
   std::vector<std::string> flags = {"vocab", "--input", setting / "t", "--size", "12", "--output"};

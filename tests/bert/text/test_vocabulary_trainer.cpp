@@ -89,6 +89,16 @@ TEST_CASE("words are counted without what is no UTF-8, which is told with its li
   CHECK(invalid.first_column == 2);
 }
 
+TEST_CASE("what the limit of the alphabet leaves out is counted") {
+  LeftOutCharacters left_out;
+  train_vocabulary(counts_of("aa aa aba xy"), {.size = 100, .limit_alphabet = 1}, &left_out);
+  CHECK(left_out.count == 3);
+  CHECK(left_out.share == doctest::Approx(3.0 / 9));
+  train_vocabulary(counts_of("aa aa aba xy"), {.size = 100}, &left_out);
+  CHECK(left_out.count == 0);
+  CHECK(left_out.share == 0);
+}
+
 TEST_CASE("of characters that are as frequent the first are taken, and each merge tells how many tokens there are") {
   CHECK(train_vocabulary(counts_of("ab ab"), {.size = 100, .limit_alphabet = 1}) ==
         Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"});

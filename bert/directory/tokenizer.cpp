@@ -51,6 +51,13 @@ void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const 
          expected.size(), expected_file.string(), vocabulary.size(), kHint);
 }
 
+bool are_same(const text::Vocabulary& a, const text::Vocabulary& b) {
+  if (a.size() != b.size()) return false;
+  for (std::int32_t id = 0; id < a.size(); ++id)
+    if (a.token(id) != b.token(id)) return false;
+  return true;
+}
+
 /// Beside a vocab.txt, a tokenizer.json of a kind that cannot be read is no reason to refuse the model.
 std::optional<TokenizerJson> read_json(const fs::path& file, bool may_be_of_another_kind) {
   if (!fs::exists(file)) return std::nullopt;
@@ -61,6 +68,23 @@ std::optional<TokenizerJson> read_json(const fs::path& file, bool may_be_of_anot
     io::warn("{}; vocab.txt is used", error.what());
     return std::nullopt;
   }
+}
+
+/// Somebody may not know that the model was trained with words of its own. What cannot be read of them is why a person
+/// names others.
+void warn_of_own_words(const fs::path& model_directory, const text::Vocabulary& given, const fs::path& file, Dim rows) {
+  const fs::path lines = model_directory / "vocab.txt", json = model_directory / "tokenizer.json";
+  const bool has_lines = fs::exists(lines);
+  if (!has_lines && !fs::exists(json)) return;
+  const fs::path& own = has_lines ? lines : json;
+  try {
+    const std::string words =
+        has_lines ? io::read_small_file(lines, "vocabulary") : read_tokenizer_json(json).vocabulary;
+    if (are_same(text::Vocabulary::parse(words, own.string(), {.rows = rows}), given)) return;
+  } catch (const Error&) {
+    return;
+  }
+  io::warn("{}: used in place of {}, which has other words", file.string(), own.string());
 }
 
 /// What a directory says of its tokenizer, in up to four files.
@@ -103,6 +127,16 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
   return found;
 }
 
+/// A pooling of sentence-transformers has a config.json too.
+bool has_weights(const fs::path& directory) {
+  try {
+    weight_files(directory);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// Names the newest model that lies deeper: a checkpoint of a run that was stopped, a run of a sweep, or a snapshot in
 /// a cache of Hugging Face's hub.
 std::string hint_of_models_in(const fs::path& directory) {
@@ -112,7 +146,7 @@ std::string hint_of_models_in(const fs::path& directory) {
     for (const auto& entry : fs::directory_iterator(within, ignored)) {
       const fs::path config = entry.path() / "config.json";
       const bool half_written = entry.path().filename().string().find(".tmp-") != std::string::npos;
-      if (!half_written && fs::is_regular_file(config, ignored))
+      if (!half_written && fs::is_regular_file(config, ignored) && has_weights(entry.path()))
         models.emplace_back(fs::last_write_time(config, ignored), entry.path());
     }
   if (models.empty()) return "";
@@ -153,6 +187,7 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
   if (!flags.vocab_file.empty()) {
     const text::Vocabulary vocabulary =
         text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input, .rows = config.vocab_size});
+    warn_of_own_words(model_directory, vocabulary, flags.vocab_file, config.vocab_size);
     const bool lower_case = text::lower_cases(vocabulary, flags.cased, flags.vocab_file.string());
     WithAdded all = read_added_tokens(model_directory, {}, vocabulary, config.vocab_size);
     check_size(all.vocabulary, flags.vocab_file, config.vocab_size, config_file(model_directory));

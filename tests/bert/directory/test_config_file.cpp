@@ -224,6 +224,7 @@ TEST_CASE("a directory of models is refused with the newest of those that are wh
   const auto add = [&](const std::string& name, int minute) {
     std::filesystem::create_directories(directory / "hub" / name);
     support::write_text(directory / "hub" / name / "config.json", "{}");
+    support::write_text(directory / "hub" / name / "model.safetensors", "");
     std::filesystem::last_write_time(directory / "hub" / name / "config.json", start + std::chrono::minutes(minute));
   };
   add("snapshots/4f2a", 0);
@@ -232,5 +233,8 @@ TEST_CASE("a directory of models is refused with the newest of those that are wh
   add("checkpoint-10", 2);
   add("checkpoint-11.tmp-4711", 3);
   add("out.tmp-node1.cluster.org-4711", 4);
+  CHECK(of_all().ends_with(hint("checkpoint-10") + ", and 2 more beside it"));
+  add("1_Pooling", 5);
+  std::filesystem::remove(directory / "hub/1_Pooling/model.safetensors");
   CHECK(of_all().ends_with(hint("checkpoint-10") + ", and 2 more beside it"));
 }

@@ -251,6 +251,30 @@ TEST_CASE("a vocabulary that a flag names must fit the model, and only beside on
   CHECK(refusal(Failure::usage, {.cased = true}).starts_with("--cased: "));
 }
 
+TEST_CASE("a vocabulary that is named beside a directory with other words is used with a warning") {
+  const ModelDirectory model;
+  std::string others = words(15);
+  others.replace(others.rfind('\n', others.size() - 2) + 1, std::string::npos, "other\n");
+  model.write("same", words(15) + "\n");
+  model.write("other", others);
+  const auto warning = [&](const char* file) {
+    return support::on_standard_error(
+        [&] { read_tokenizer(model.directory / "", {.vocab_file = model.name(file)}, model.config); });
+  };
+  const auto used = [&](const char* own) {
+    return "warning: " + model.name("other") + ": used in place of " + model.name(own) + ", which has other words\n";
+  };
+  CHECK(warning("other") == "");  // there are none
+  model.write_tokenizer_json(words(15), true);
+  CHECK(warning("same") == "");
+  CHECK(warning("other") == used("tokenizer.json"));
+  model.write("vocab.txt", words(15));
+  CHECK(warning("same") == "");
+  CHECK(warning("other") == used("vocab.txt"));
+  model.write("vocab.txt", "");
+  CHECK(warning("other") == "");  // they cannot be read
+}
+
 TEST_CASE("what is beside a file of weights is read unless it lies in the variables of a SavedModel") {
   const support::TemporaryDirectory directory;
   for (const char* const folder : {"alone/variables", "saved/variables", "saved/mine"}) {

@@ -86,6 +86,9 @@ Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const V
   auto contents = std::make_shared<Contents>();
   std::string_view rest = bytes;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  if (rest.starts_with('{') && rest.find("\n[UNK]") == rest.npos)
+    fail(options.failure, "{}: vocabulary: expected one token a line, got JSON; hint: {}", name,
+         "is it a tokenizer.json? export --format huggingface writes the vocab.txt of its model");
   drop_blank_end(rest, options.rows);
   InvalidBytes invalid;
   while (!rest.empty()) {

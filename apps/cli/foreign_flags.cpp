@@ -17,9 +17,11 @@ struct ForeignFlag {
   const char *name, *own;        ///< the same flag here
   const char* value = nullptr;   ///< what it is here if there it is a switch
   const char* remark = nullptr;  ///< what is not the same
+  const char* beside = nullptr;  ///< only in a program that has this flag too
 };
 
 constexpr const char* kAllDevices = "and counts the examples of all devices";
+constexpr const char* kPretrain = "--eval-input";  // no other program has it
 
 constexpr ForeignFlag kForeignFlags[] = {
     // transformers.TrainingArguments and the example scripts
@@ -29,7 +31,9 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--overwrite-output-dir", "--overwrite"},
     {"--task-name", "--task"},
     {"--train-file", "--train"},
+    {"--train-file", "--input", nullptr, nullptr, kPretrain},
     {"--validation-file", "--eval"},
+    {"--validation-file", "--eval-input"},
     {"--test-file", "--predict"},
     {"--per-device-train-batch-size", "--batch-size", nullptr, kAllDevices},
     {"--per-gpu-train-batch-size", "--batch-size", nullptr, kAllDevices},
@@ -51,6 +55,7 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--bf16", "--precision", "bf16"},
     {"--tf32", "--precision", "tf32"},
     {"--max-length", "--max-seq-length"},
+    {"--mlm-probability", "--masked-lm-prob"},
     {"--save-only-model", "--save-model-only"},
     {"--overfit-batches", "--overfit-batch"},
     {"--fast-dev-run", "--dry-run"},
@@ -81,6 +86,10 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--amp", "--precision", "f16"},
     {"--train-csv", "--train"},
     {"--predict-file", "--predict"},
+    // finetune, by one who begins with pretrain
+    {"--model", "--init"},
+    {"--train", "--input", nullptr, nullptr, kPretrain},
+    {"--eval", "--eval-input"},
 };
 
 struct ForeignValue {
@@ -97,9 +106,12 @@ constexpr ForeignValue kForeignValues[] = {
     {"--optim", "adamw_hf", "adamw"},
 };
 
+/// For a program that has all flags that it names, if it is not about another program.
 struct Advice {
   const char *name, *instead;
 };
+
+constexpr std::string_view kExport = "export ";
 
 constexpr const char* kGpus = "--device cuda, or cuda:0,cuda:1 for several GPUs of a host";
 constexpr const char* kEvaluationBatch =
@@ -118,18 +130,23 @@ constexpr Advice kAdvice[] = {
     {"--input-files-dir", kFiles},
     {"--eval-files-dir", "--eval-input takes files: --eval-input DIR/*"},
     {"--do-train", "leave it out: what is given is done; --train trains"},
+    {"--do-train", "leave it out: what is given is done; --eval-input evaluates"},
     {"--do-eval", "leave it out: what is given is done; --eval evaluates"},
+    {"--do-eval", "leave it out: what is given is done; --eval-input evaluates"},
     {"--do-predict", "leave it out: what is given is done; --predict predicts"},
     {"--do-lower-case", "leave it out: the model's directory says it; with --vocab-file, --cased keeps case"},
     {"--data-dir", "name the files: --train, --eval, --predict"},
+    {"--data-dir", "name the files: --input, --eval-input"},
     {"--dataset-name", "nothing is downloaded; name files: --train, --eval"},
+    {"--dataset-name", "nothing is downloaded; name files: --input, --eval-input"},
     {"--report-to", "metrics.jsonl and TensorBoard's files are always written into --output"},
     {"--logging-dir", "metrics.jsonl and TensorBoard's files are always written into --output"},
     {"--evaluation-strategy", "--eval-every STEPS; without it the end of every epoch"},
     {"--eval-strategy", "--eval-every STEPS; without it the end of every epoch"},
     {"--save-strategy", "--save-every STEPS, --save-every-minutes MINUTES"},
-    {"--load-best-model-at-end", "leave it out: the model of the best evaluation is what is kept"},
-    {"--greater-is-better", "leave it out: of a loss the lowest is the best, of everything else the highest"},
+    {"--load-best-model-at-end", "leave it out: the model that is best on --eval is what is kept"},
+    {"--load-best-model-at-end", "leave it out: the last model is what is kept, whatever --eval-input says"},
+    {"--greater-is-better", "leave it out: on --eval a loss is best if it is lowest, everything else if it is highest"},
     {"--wandb", "metrics.jsonl and TensorBoard's files are always written into --output"},
     {"--onnx", "export --model DIR --format onnx makes one of the result"},
     {"--dataloader-num-workers", "leave it out: batches are made beside the training; --threads is for all of it"},
@@ -171,9 +188,19 @@ const CLI::Option* option_of(const CLI::App& app, const std::string& name) { ret
 
 /// The flag of `app` that a foreign one is.
 const ForeignFlag* own_flag(const CLI::App& app, const std::string& name) {
-  const auto* const found = std::ranges::find_if(
-      kForeignFlags, [&](const ForeignFlag& flag) { return name == flag.name && option_of(app, flag.own); });
+  const auto* const found = std::ranges::find_if(kForeignFlags, [&](const ForeignFlag& flag) {
+    return name == flag.name && option_of(app, flag.own) && (!flag.beside || option_of(app, flag.beside));
+  });
   return found == std::end(kForeignFlags) ? nullptr : found;
+}
+
+bool is_for(const CLI::App& app, std::string_view advice) {
+  if (advice.starts_with(kExport)) return true;
+  for (std::size_t begin = advice.find("--"); begin != advice.npos; begin = advice.find("--", begin + 2)) {
+    const std::size_t end = advice.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", begin);
+    if (!option_of(app, std::string(advice.substr(begin, end - begin)))) return false;
+  }
+  return true;
 }
 
 /// "--save-every 10min" is --save-every-minutes 10: units of time, in minutes.
@@ -283,7 +310,8 @@ std::vector<std::string> with_own_units(const CLI::App& app, const std::vector<s
 
 std::optional<std::string> hint_for(const CLI::App& app, const std::string& name) {
   if (const ForeignFlag* flag = own_flag(app, name)) return fmt::format("it is called {} here", flag->own);
-  const auto* const found = std::ranges::find_if(kAdvice, [&](const Advice& advice) { return name == advice.name; });
+  const auto* const found = std::ranges::find_if(
+      kAdvice, [&](const Advice& advice) { return name == advice.name && is_for(app, advice.instead); });
   if (found == std::end(kAdvice)) return std::nullopt;
   return found->instead;
 }

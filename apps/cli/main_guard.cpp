@@ -118,7 +118,8 @@ std::string what_it_is(const CLI::Option& option) {
     }
     for (const CLI::Option* other : option->get_excludes())
       if (option->count() > 0 && other->count() > 0)
-        fail(Failure::usage, "{}, {}: expected one of them, got both", name, other->get_name());
+        fail(Failure::usage, "{}, {}: expected one of them, got both{}", name, other->get_name(),
+             name == "--config" ? "; hint: leave --config out: the directory of --init has its own" : "");
     for (const CLI::Option* other : option->get_needs())
       if (option->count() > 0 && other->count() == 0)
         fail(Failure::usage, "{}: expected with {}, got none", name, other->get_name());

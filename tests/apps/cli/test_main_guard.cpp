@@ -221,6 +221,9 @@ TEST_CASE("what is missing, comes twice or does not go together is said in one l
   CHECK(refusal("pretrain", {"--input", "x", "--output"}) == "--output: expected DIR, got no value");
   CHECK(refusal("pretrain", {"--input", "x", "--steps", "1", "--epochs", "2"}) ==
         "--steps, --epochs: expected one of them, got both");
+  CHECK(refusal("pretrain", {"--input", "x", "--init", "m", "--config", "base"}) ==
+        "--config, --init: expected one of them, got both; hint: leave --config out: the directory of --init has its "
+        "own");
   CHECK(refusal("pretrain", {"--input", "x", "--output", "x", "--resume", "--overwrite"}) ==
         "--config, --init: expected one of them, got none");
 }

@@ -328,11 +328,38 @@ TEST_CASE("names of choices may have capitals, and are recorded without") {
 }
 
 TEST_CASE("flags for GPUs, evaluation and a second phase that other programs have are answered with ours") {
-  for (const auto& [flag, hint] :
-       {std::pair("--num_gpu_cores", "--device cuda, or cuda:0,cuda:1 for several GPUs"),
-        std::pair("--eval_batch_size", "--micro-batch-size is how many"),
-        std::pair("--version_2_with_negative", "--task squad2"), std::pair("--phase2", "--recipe nvidia-phase2")})
-    CHECK(run_program("finetune", {flag, "4"}).error.find(std::string("; hint: ") + hint) != std::string::npos);
+  struct Row {
+    const char *program, *flag, *hint;
+  };
+  for (const auto& [program, flag, hint] : {Row{"finetune", "--num_gpu_cores", "--device cuda, or cuda:0,cuda:1 for "},
+                                            {"finetune", "--eval_batch_size", "--micro-batch-size is how many"},
+                                            {"finetune", "--version_2_with_negative", "--task squad2"},
+                                            {"pretrain", "--phase2", "--recipe nvidia-phase2"},
+                                            {"finetune", "--save_for_serving", "export --model DIR --format "}})
+    CHECK(run_program(program, {flag, "4"}).error.find(std::string("; hint: ") + hint) != std::string::npos);
+}
+
+TEST_CASE("flags of finetune and of run_mlm.py are taken for pretrain's, and no advice names a flag that it lacks") {
+  CHECK(settings_of({"--train_file", "a.txt", "--validation_file=b.txt", "--mlm_probability", "0.2"}).out ==
+        "# command line\ninput = [\"a.txt\"]\neval-input = [\"b.txt\"]\nmasked-lm-prob = 0.2\n");
+  const Outcome own = settings_of({"--model", "m", "--train", "a.txt", "--eval", "b.txt"});
+  CHECK(own.error ==
+        "note: --model is called --init here\nnote: --train is called --input here\n"
+        "note: --eval is called --eval-input here\n");
+  CHECK(own.out == settings_of({"--init", "m", "--input", "a.txt", "--eval-input", "b.txt"}).out);
+  const auto said = [](const char* program, const char* flag) { return run_program(program, {flag}).error; };
+  for (const char* flag : {"--load_best_model_at_end", "--greater_is_better", "--do_train", "--do_eval", "--do_predict",
+                           "--data_dir", "--dataset_name", "--num_labels"}) {
+    CAPTURE(flag);
+    CHECK(said("finetune", flag).find("; hint: ") != std::string::npos);
+    std::string words = said("pretrain", flag) + " ";
+    std::ranges::replace_if(
+        words, [](char c) { return c == ',' || c == '\n' || c == ';'; }, ' ');
+    for (const char* lacking : {" --train ", " --eval ", " --predict "}) CHECK(words.find(lacking) == words.npos);
+  }
+  CHECK(said("pretrain", "--load_best_model_at_end").find("hint: leave it out: the last model is") !=
+        std::string::npos);
+  CHECK(said("predict", "--train").find("is called") == std::string::npos);
 }
 
 TEST_CASE("every example of --help uses flags that the program has, and no line is longer than 100") {

@@ -6,6 +6,7 @@
 
 #include "io/error.h"
 #include "io/file_names.h"
+#include "io/input_files.h"
 
 namespace bertrand::io {
 namespace {
@@ -42,8 +43,9 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
     std::error_code error;
     const fs::file_status status = fs::status(input, error);
     if (!fs::exists(status))
-      fail(Failure::input, "{}: input: expected a file, got {}", input.string(),
-           fs::exists(fs::symlink_status(input, error)) ? "a link to nothing" : "nothing there");
+      fail(Failure::input, "{}: input: expected a file, got {}{}", input.string(),
+           fs::exists(fs::symlink_status(input, error)) ? "a link to nothing" : "nothing there",
+           hint_of_several(input));
     if (fs::is_directory(status)) fail(Failure::input, "{}: input: expected a file, got a directory", input.string());
     if (fs::is_regular_file(status)) bytes += static_cast<double>(fs::file_size(input, error));
   }

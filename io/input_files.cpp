@@ -22,9 +22,16 @@ std::string_view other_than_text(std::string_view beginning) {
 
 }  // namespace
 
+std::string_view hint_of_several(const std::filesystem::path& file) {
+  const bool may_be = file.string().find_first_of(",*?") != std::string::npos;
+  return may_be ? "; hint: names have blanks between them, and patterns are the shell's, which knows none in quotes"
+                : "";
+}
+
 void refuse_open(const std::filesystem::path& file, int error) {
   const bool is_there = error != ENOENT && error != ENOTDIR;
-  fail(is_there ? Failure::io : Failure::input, "{}: open: {}", file.string(), std::strerror(error));
+  fail(is_there ? Failure::io : Failure::input, "{}: open: {}{}", file.string(), std::strerror(error),
+       is_there ? "" : hint_of_several(file));
 }
 
 void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure) {

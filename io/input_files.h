@@ -9,6 +9,9 @@
 
 namespace bertrand::io {
 
+/// A hint, after "; ", if the name of what is not there may mean several files; "" else.
+std::string_view hint_of_several(const std::filesystem::path& file);
+
 /// Throws Error(Failure::input) if the system's error number says that there is no such file to open, else
 /// Error(Failure::io) with its reason.
 [[noreturn]] void refuse_open(const std::filesystem::path& file, int error);

@@ -336,12 +336,12 @@ void agree_on_kinds(const Options& options, distributed::Collective& processes) 
 Job read_job(Options& options, distributed::Collective* processes) {
   if (processes) agree_on_kinds(options, *processes);
   Source source = source_of(options);
-  const auto has_records = [](const auto& files) { return !files.empty() && kind_of(files) == InputKind::records; };
-  const bool has_pairs =
-      !options.no_next_sentence || has_records(options.inputs) || has_records(options.evaluation_inputs);
-  if (source.config.type_vocab_size < 2 && has_pairs)
-    fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
-         options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
+  const auto are_records = [](const auto& files) { return !files.empty() && kind_of(files) == InputKind::records; };
+  const bool has_records = are_records(options.inputs) || are_records(options.evaluation_inputs);
+  if (source.config.type_vocab_size < 2 && (has_records || !options.no_next_sentence))
+    fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}{}",
+         options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size,
+         has_records ? "" : "; hint: --no-next-sentence needs one");
   source.config.architectures = {"BertForPreTraining"};
   settle_length(options, source.config);
   // Runs of all seeds are judged on the same examples.

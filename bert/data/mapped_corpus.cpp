@@ -47,7 +47,7 @@ void MappedCorpus::open(const std::filesystem::path& directory, const CorpusMani
   const std::string name = file.string();
   if (!std::filesystem::exists(file))
     fail(Failure::input, "{}: expected a corpus, which has a {}, got a directory without one; {}", directory.string(),
-         kCorpusManifest, "hint: prepare corpus makes it of text");
+         kCorpusManifest, "hint: prepare corpus makes it of text; DIR/* names the files in a directory");
   const io::MappedFile text(file);
   const CorpusManifest manifest = parse_corpus_manifest(
       io::parse_json({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, {name, Failure::input}),

@@ -36,6 +36,11 @@ TEST_CASE("the bytes of all inputs are counted, and inputs and outputs that cann
   fs::create_symlink("nothing", here / "link");
   CHECK(support::refusal(Failure::input, [&] { check_files({here / "link"}, {}); }) ==
         (here / "link").string() + ": input: expected a file, got a link to nothing");
+  for (const char* several : {"one,two", "t*"})
+    CHECK(support::refusal(Failure::input, [&] { check_files({here / several}, {}); }) ==
+          (here / several).string() +
+              ": input: expected a file, got nothing there; hint: names have blanks between them, and patterns are the "
+              "shell's, which knows none in quotes");
 }
 
 TEST_CASE("what is to be read twice is no pipe") {

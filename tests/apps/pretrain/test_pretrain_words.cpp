@@ -201,7 +201,9 @@ TEST_CASE("a model with one kind of token takes masked words alone") {
   const std::string key = "\"type_vocab_size\": ";
   config.replace(config.find(key) + key.size(), 1, "1");
   support::write_text(setting.directory / "config.json", config);
-  CHECK(setting.run("both", {"--steps", "1"}).code == 4);
+  const Outcome both = setting.run("both", {"--steps", "1"});
+  CHECK(both.code == 4);
+  CHECK(both.error.ends_with("one for each sentence, got 1; hint: --no-next-sentence needs one\n"));
   const Outcome outcome = setting.run("words", {"--steps", "1", "--no-next-sentence"});
   CHECK_MESSAGE(outcome.code == 0, outcome.error);
   const fs::path records = setting.directory / "a.tfrecord";  // whose pairs have two kinds
@@ -209,5 +211,7 @@ TEST_CASE("a model with one kind of token takes masked words alone") {
       support::run_program("prepare", {"records", "--vocab-file", setting.directory / "vocab.txt", "--input",
                                        setting.directory / "text.txt", "--output", records, "--max-seq-length", "24"})
           .code == 0);
-  CHECK(setting.run("pairs", {"--steps", "1", "--no-next-sentence", "--input", records}).code == 4);
+  const Outcome pairs = setting.run("pairs", {"--steps", "1", "--no-next-sentence", "--input", records});
+  CHECK(pairs.code == 4);
+  CHECK(pairs.error.ends_with("one for each sentence, got 1\n"));
 }

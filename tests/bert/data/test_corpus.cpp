@@ -352,7 +352,7 @@ TEST_CASE("a corpus whose files are not as they must be is refused in one line t
         std::string::npos);
   CHECK(message_of([&] { of_corpora({corpus}, tokenizer_of(0, false)); }).find("lower_case: expected false") !=
         std::string::npos);
-  CHECK(message_of([&] { of_corpora({directory / "."}, tokenizer); }).find("expected a corpus, which has a") !=
+  CHECK(message_of([&] { of_corpora({directory / "."}, tokenizer); }).find("prepare corpus makes it of text; DIR/* ") !=
         std::string::npos);
 }
 

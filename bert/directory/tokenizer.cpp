@@ -187,10 +187,10 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
   if (!flags.vocab_file.empty()) {
     const text::Vocabulary vocabulary =
         text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input, .rows = config.vocab_size});
-    warn_of_own_words(model_directory, vocabulary, flags.vocab_file, config.vocab_size);
     const bool lower_case = text::lower_cases(vocabulary, flags.cased, flags.vocab_file.string());
     WithAdded all = read_added_tokens(model_directory, {}, vocabulary, config.vocab_size);
     check_size(all.vocabulary, flags.vocab_file, config.vocab_size, config_file(model_directory));
+    warn_of_own_words(model_directory, vocabulary, flags.vocab_file, config.vocab_size);
     return text::Tokenizer(std::move(all.vocabulary),
                            {.lower_case = lower_case, .added_tokens = std::move(all.tokens)});
   }

@@ -341,7 +341,7 @@ TEST_CASE("flags for GPUs, evaluation and a second phase that other programs hav
 
 TEST_CASE("flags of finetune and of run_mlm.py are taken for pretrain's, and no advice names a flag that it lacks") {
   CHECK(settings_of({"--train_file", "a.txt", "--validation_file=b.txt", "--mlm_probability", "0.2"}).out ==
-        "# command line\ninput = [\"a.txt\"]\neval-input = [\"b.txt\"]\nmasked-lm-prob = 0.2\n");
+        "# command line\ninput = \"a.txt\"\neval-input = \"b.txt\"\nmasked-lm-prob = 0.2\n");
   const Outcome own = settings_of({"--model", "m", "--train", "a.txt", "--eval", "b.txt"});
   CHECK(own.error ==
         "note: --model is called --init here\nnote: --train is called --input here\n"

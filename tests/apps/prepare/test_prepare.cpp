@@ -316,11 +316,13 @@ TEST_CASE("prepare vocab says what the limit of the alphabet left out, and does 
     return run_program("prepare", {"vocab", "--input", setting / "t", "--output", setting / "learnt", "--size", "60",
                                    "--limit-alphabet", limit, "--overwrite"});
   };
-  CHECK(learn("2").error ==
-        "warning: --limit-alphabet 2: 1 rarer character, 27.3 % of the text's, and all words with them were left out; "
-        "hint: a larger one keeps them\n"
-        "wrote 7 tokens learnt from 4 different words; what is left of the text has no more frequent pairs\n");
-  CHECK(learn("3").error == "wrote 9 tokens learnt from 4 different words; the text has no more frequent pairs\n");
+  CHECK(learn("2").error.ends_with(
+      "\nwarning: --limit-alphabet 2: 1 rarer character, 27.3 % of the text's, and all words with them were left out; "
+      "hint: a larger one keeps them\n"
+      "wrote 7 tokens learnt from 4 different words; what is left of the text has no more frequent pairs\n"));
+  const std::string all = learn("3").error;
+  CHECK(all.find("warning") == std::string::npos);
+  CHECK(all.ends_with("\nwrote 9 tokens learnt from 4 different words; the text has no more frequent pairs\n"));
 }
 
 TEST_CASE("prepare vocab replaces a file only if that is asked for, and writes to a device without a word") {

@@ -124,8 +124,10 @@ void VocabularyTrainer::load(const std::vector<std::pair<std::string, std::uint6
   std::set<char32_t> alphabet;
   std::uint64_t kept = 0, all = 0;
   for (const auto& [c, count] : by_frequency) {
-    if (alphabet.size() < options_.limit_alphabet) alphabet.insert(c), kept += count;
     all += count;
+    if (alphabet.size() == options_.limit_alphabet) continue;
+    alphabet.insert(c);
+    kept += count;
   }
   if (left_out_)
     *left_out_ = {.count = by_frequency.size() - alphabet.size(),

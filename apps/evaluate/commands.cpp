@@ -21,6 +21,7 @@ struct Options {
   fs::path data, predictions, null_odds, qrels, run, tokens;
   double threshold = 1;
   std::string task = "custom";
+  tasks::TokenTask token_task = tasks::TokenTask::ner;
   tasks::CustomColumns columns = {};
   bool json = false, table = false;
 };
@@ -150,7 +151,7 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
       },
       [](const Options& options) { print(tasks::score_ranking_files(options.qrels, options.run), options); }, chosen);
   add_command(
-      app, "tokens", "precision, recall and F1 of entities, as seqeval",
+      app, "tokens", "precision, recall and F1 of entities, as seqeval, or figures of other labels of words",
       [](CLI::App& command, Options& options) {
         command
             .add_option("FILE", options.tokens,
@@ -158,9 +159,14 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
                         "of finetune on words with labels")
             ->type_name("")
             ->required();
-        command.add_flag("--table", options.table, "print seqeval's classification_report, with four decimals");
+        cli::choice_flag(command, "--task", options.token_task, tasks::token_tasks(),
+                         "of finetune, whose figures are meant: ner those of entities");
+        command.add_flag("--table", options.table,
+                         "print seqeval's classification_report, with four decimals; of other tasks than ner the "
+                         "figures of each label, as eval_report.tsv has them");
       },
-      [](const Options& options) { print(tasks::score_tokens_file(options.tokens), options); }, chosen);
+      [](const Options& options) { print(tasks::score_tokens_file(options.tokens, options.token_task), options); },
+      chosen);
   add_command(
       app, "classes", "accuracy and F1 of classes of texts, as finetune's evaluation",
       [](CLI::App& command, Options& options) {

@@ -51,6 +51,10 @@ ClassFigures figures_of(const ClassCounts& counts) {
 
 }  // namespace
 
+bool has_entity_prefix(std::string_view label) {
+  return label.size() > 2 && label[1] == '-' && std::string_view("BIESMLU").find(label[0]) != std::string_view::npos;
+}
+
 std::vector<Entity> entities(std::span<const std::string> tags) { return EntityFinder().next(tags); }
 
 std::vector<Entity> EntityFinder::next(std::span<const std::string> tags) {

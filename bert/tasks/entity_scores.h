@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Entity {
   std::int64_t first = 0, last = 0;
   auto operator<=>(const Entity&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees one in <=>
 };
+
+/// Whether a label is a tag of an entity with a hyphen, as B-PER, of IOB2, BMES, IOBES or BILOU.
+bool has_entity_prefix(std::string_view label);
 
 /// The entities that the tags of one sentence name. Tags are O, or B, I, E or S with a type. As in seqeval, a tag that
 /// cannot stand where it stands (I-PER after O or after B-LOC) begins an entity of its own.

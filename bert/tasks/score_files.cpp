@@ -4,10 +4,10 @@
 #include <functional>
 #include <set>
 
-#include "bert/tasks/entity_report.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/ranking_scores.h"
 #include "bert/tasks/token_file.h"
+#include "bert/tasks/word_scores.h"
 #include "bert/text/utf8.h"
 #include "io/error.h"
 #include "io/files.h"
@@ -137,22 +137,6 @@ std::int64_t whole_number(const std::string& text, const Lines& lines, const cha
   return *value;
 }
 
-void add(std::map<std::string, double>& figures, const std::string& prefix, const ClassFigures& of) {
-  figures[prefix + "precision"] = of.precision;
-  figures[prefix + "recall"] = of.recall;
-  figures[prefix + "f1"] = of.f1;
-  figures[prefix + "support"] = static_cast<double>(of.support);
-}
-
-/// What begins the names of a type's figures. Those of the means begin with macro_ and weighted_, so a type that is
-/// called so has a type_ before it, and one that is called type_macro one more.
-std::string prefix_of(const std::string& type) {
-  constexpr std::string_view kMore = "type_";
-  std::string_view name = type;
-  while (name.starts_with(kMore)) name.remove_prefix(kMore.size());
-  return fmt::format("{}{}_", name == "macro" || name == "weighted" ? kMore : "", type);
-}
-
 /// The passages of one query with their ranks, as far as they have been read. At a rank that the file leaves out stands
 /// a passage that is not relevant, as in MSMARCO's own script.
 class RankedQuery {
@@ -240,7 +224,7 @@ namespace {
 /// The true and the predicted tags of a file, sentence by sentence.
 class TaggedSentences {
  public:
-  explicit TaggedSentences(const Lines& lines) : lines_(lines) {}
+  TaggedSentences(const Lines& lines, WordScores& scores) : lines_(lines), scores_(scores) {}
 
   void take(const std::vector<std::string>& columns, const LineForm& form) {
     if (columns.empty() || columns[0] == "-DOCSTART-") return end_sentence();
@@ -249,6 +233,10 @@ class TaggedSentences {
       if (columns[0] == "sentence" && std::ranges::count(columns, "prediction") > 0) return read_header(columns);
       if ((columns[0] == "label" || columns[0] == "entity") && columns.back() == "support")
         lines_.refuse("columns: expected word, true tag and predicted tag, got those of eval_report.tsv");
+      if (columns.size() > 1 && columns[0] == "id" && columns[1] == "prediction")
+        lines_.refuse(
+            "columns: expected word, true tag and predicted tag, got those of predictions.tsv of texts; hint: evaluate "
+            "classes, or evaluate scores for numbers");
       lines_.require(3, 1024, columns, "word, true tag and predicted tag");
     }
     if (const std::string difference = form_.difference(form); !difference.empty()) lines_.refuse("{}", difference);
@@ -257,9 +245,10 @@ class TaggedSentences {
     truth_.push_back(columns[has_header_ ? label_ : width - 2]);
     predicted_.push_back(columns[has_header_ ? prediction_ : width - 1]);
   }
-  EntityScores scores() {
+  /// After the last line. Returns how many words there were.
+  std::size_t finish() {
     end_sentence();
-    return counter_.scores();
+    return words_;
   }
 
  private:
@@ -274,13 +263,15 @@ class TaggedSentences {
     label_ = place("label"), prediction_ = place("prediction");
   }
   void end_sentence() {
-    if (!truth_.empty()) counter_.add(truth_, predicted_);
+    if (!truth_.empty()) scores_.add(truth_, predicted_);
+    words_ += truth_.size();
     truth_.clear(), predicted_.clear();
   }
 
   const Lines& lines_;
-  EntityCounter counter_;
+  WordScores& scores_;
   std::vector<std::string> truth_, predicted_;
+  std::size_t words_ = 0;
   bool is_first_ = true, has_header_ = false;
   LineForm form_;                           // of the first line
   std::size_t label_ = 0, prediction_ = 0;  // with a header
@@ -289,10 +280,11 @@ class TaggedSentences {
 
 }  // namespace
 
-FileScores score_tokens_file(const fs::path& file) {
+FileScores score_tokens_file(const fs::path& file, TokenTask task) {
   text::InvalidBytes invalid;
   Lines lines(file, &invalid);
-  TaggedSentences sentences(lines);
+  WordScores scores(task);
+  TaggedSentences sentences(lines, scores);
   WordLines words([&](std::string_view line, std::int64_t number) {
     const std::string_view cells = line.substr(0, line.find_last_not_of(" \r") + 1);
     const bool is_blank = cells.find_first_not_of("\t ") == std::string_view::npos;
@@ -303,21 +295,9 @@ FileScores score_tokens_file(const fs::path& file) {
                    {.columns = columns.size(), .has_tabs = cells.find('\t') != std::string_view::npos, .line = number});
   });
   for (std::string_view line; lines.next(line);) words.take(line, lines.number());
-  const EntityScores scores = sentences.scores();
-  if (scores.words == 0) fail(Failure::input, "{}: expected at least one word, got none", file.string());
-  FileScores result{.figures = {{"accuracy", scores.accuracy}, {"words", static_cast<double>(scores.words)}},
-                    .warnings = {},
-                    .table = entity_table(scores)};
-  add(result.figures, "", scores.micro);
-  add(result.figures, "macro_", scores.macro);
-  add(result.figures, "weighted_", scores.weighted);
-  for (const auto& [type, figures] : scores.types) add(result.figures, prefix_of(type), figures);
-  if (invalid.count > 0) result.warnings.push_back(invalid.message(file.string()));
-  const std::int64_t illegal = scores.illegal.sum();
-  result.figures["illegal_tags"] = static_cast<double>(illegal);
-  if (illegal > 0)
-    result.warnings.push_back(fmt::format("predicted tags that continue no entity of their type: {}, most often {}",
-                                          illegal, scores.illegal.most_frequent()));
+  if (sentences.finish() == 0) fail(Failure::input, "{}: expected at least one word, got none", file.string());
+  FileScores result = scores.scores();
+  if (invalid.count > 0) result.warnings.insert(result.warnings.begin(), invalid.message(file.string()));
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "bert/tasks/answer_scores.h"
 #include "bert/tasks/ranking_scores.h"
+#include "bert/tasks/token_scores.h"
 
 namespace bertrand::tasks {
 
@@ -22,12 +23,13 @@ Answers read_answers(const std::filesystem::path& file);
 /// A file of null odds: one JSON object, a number for each question's id.
 NullOdds read_null_odds(const std::filesystem::path& file);
 
-/// accuracy, precision, recall and f1 over entities, those of each type and their means, of a file with a word a line:
-/// word, true tag, predicted tag, the last two columns counting; a blank line ends a sentence. PER_f1 is that of the
-/// type PER, macro_f1 and weighted_f1 are means, and type_macro_f1 is that of a type macro. There is a table. Columns
-/// are separated by tabs if the first line has one, else by blanks, and all lines are as the first. What is no UTF-8 is
-/// left out, with a warning. Throws Error(Failure::input) with file and line for too few columns.
-FileScores score_tokens_file(const std::filesystem::path& file);
+/// The figures of a file with a word a line: word, true tag, predicted tag, the last two columns counting; a blank line
+/// ends a sentence. Of ner these are accuracy, precision, recall and f1 over entities, those of each type and their
+/// means: PER_f1 is that of the type PER, macro_f1 and weighted_f1 are means, and type_macro_f1 is that of a type
+/// macro; tags that are none of entities are a warning. Of other tasks they are those of token_figures(). There is a
+/// table. Columns are separated by tabs if the first line has one, else by blanks, and all lines are as the first. What
+/// is no UTF-8 is left out, with a warning. Throws Error(Failure::input) with file and line for too few columns.
+FileScores score_tokens_file(const std::filesystem::path& file, TokenTask task = TokenTask::ner);
 
 /// Judgements, lines `query id, 0, passage id, relevance`: the passages whose relevance is above 0. Throws
 /// Error(Failure::input) with file and line for other columns.

@@ -133,6 +133,34 @@ TEST_CASE("a report of entities is no file of tagged words, as one of labels is 
             ":1: columns: expected word, true tag and predicted tag, got those of eval_report.tsv\n");
 }
 
+TEST_CASE("labels of words that are no entities are warned of, and have the figures of their task") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "predictions.tsv",
+             "sentence\tword\tprediction\tprobability\tlabel\n"
+             "0\ta\tNN\t.9\tNN\n0\tb\tDT\t.8\tNN\n1\tc\tO\t.7\tO\n");
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"tokens", directory / "predictions.tsv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program("evaluate", arguments);
+  };
+  CHECK(run({}).error ==
+        "warning: true tags: expected O, or those of entities as B-PER, got \"NN\"; hint: --task pos, punct or tokens "
+        "has the figures of other labels\n");
+  const support::Outcome pos = run({"--task", "pos"});
+  CHECK(pos.error.empty());
+  CHECK(pos.out == "accuracy = 0.66666666666666663\nmacro_f1 = 0.55555555555555547\nwords = 3\n");
+  CHECK(run({"--task", "punct", "--json"}).out ==
+        R"({"accuracy": 0.6666666666666666, "f1": 0.5, "precision": 0.5, "recall": 0.5, "words": 3})"
+        "\n");
+  CHECK(run({"--task", "tokens", "--table"})
+            .out.starts_with("label\tprecision\trecall\tf1\tsupport\nDT\t0.0000\t0.0000\t0.0000\t0\n"));
+  write_text(directory / "predictions.tsv", "id\tprediction\tprobability_a\tlabel\n0\ta\t1\ta\n");
+  CHECK(refusal({"tokens", directory / "predictions.tsv"}) ==
+        "error: " + (directory / "predictions.tsv").string() +
+            ":1: columns: expected word, true tag and predicted tag, got those of predictions.tsv of texts; hint: "
+            "evaluate classes, or evaluate scores for numbers\n");
+}
+
 TEST_CASE("classes and scores that finetune has predicted are scored as its evaluation does") {
   const support::TemporaryDirectory directory;
   const std::string data = directory / "data.csv", predictions = directory / "predictions.tsv";

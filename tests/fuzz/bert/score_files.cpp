@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   fuzz::read_or_refuse([&] { tasks::read_answers(file); });
   fuzz::read_or_refuse([&] { tasks::read_null_odds(file); });
-  fuzz::read_or_refuse([&] { check(tasks::score_tokens_file(file)); });
+  for (const auto& task : tasks::token_tasks())
+    fuzz::read_or_refuse([&] { check(tasks::score_tokens_file(file, task.second)); });
   fuzz::read_or_refuse([&] { check(tasks::score_ranking_files(file, run)); });
   return 0;
 }

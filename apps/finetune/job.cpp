@@ -6,10 +6,12 @@
 #include <optional>
 
 #include "apps/finetune/make_task.h"
+#include "apps/finetune/task_flags.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/task.h"
+#include "distributed/processes.h"
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "io/json.h"
@@ -17,6 +19,7 @@
 #include "io/units.h"
 #include "training/run/checkpoint.h"
 #include "training/run/run_config.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::finetune {
 namespace {
@@ -47,6 +50,10 @@ Job read_job(Options& options) {
   if (options.train.empty() && !training::is_given("--kind", options.settings.command))
     if (const auto kind = io::find_choice(tasks::problem_types(), config.problem_type))
       options.kind = io::name_in(tasks::kinds(), *kind);
+  if (options.train.empty())
+    if (const std::string taken = take_flags_of_model(options);
+        !taken.empty() && !options.settings.quiet && distributed::launched().rank == 0)
+      io::say(fmt::format("of {}: {}\n", (options.model / training::kRunConfig).string(), io::one_line(taken)));
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   const std::optional<std::int64_t> trained = options.train.empty() ? trained_length(options.model) : std::nullopt;
   options.settings.max_seq_length =

@@ -21,7 +21,8 @@ struct Job {
   std::optional<training::InputFile> streamed_prediction = {};  // the file to predict, if it is streamed
 };
 
-/// Fills in --max-seq-length, and --kind of a model that is used as it is, if they were not given. A run that goes on
+/// Fills in --max-seq-length, and of a model that is used as it is --kind and what take_flags_of_model() takes, if they
+/// were not given. A run that goes on
 /// needs nothing of its start model that a checkpoint has not: --model becomes that if it is gone.
 Job read_job(Options& options);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "apps/finetune/task_flags.h"
 #include "distributed/processes.h"
 #include "io/comma_list.h"
 #include "io/error.h"
@@ -133,7 +134,13 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
              .words = known_tasks()},
             options.task, refuse_unknown_task)
       .required = true;
-  table.path({"--model", "model directory or TensorFlow checkpoint", local, "", "PATH"}, options.model).required = true;
+  table
+      .path({"--model",
+             "model directory or TensorFlow checkpoint; without --train the columns, lengths and other flags of the "
+             "task that are not given are those of the run that made it",
+             local, "", "PATH"},
+            options.model)
+      .required = true;
   table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
   table.path(
       {"--train",
@@ -243,54 +250,6 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
              options.label_separator);
 }
 
-/// The flags that some tasks alone understand, and these tasks.
-std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
-  const std::vector<std::string> custom = {"custom"}, ranking = {"msmarco"},
-                                 words = io::name_list(tasks::token_tasks()), spans = {"squad", "squad2"};
-  const auto with = [](std::vector<std::string> names, const std::vector<std::string>& more) {
-    names.insert(names.end(), more.begin(), more.end());
-    return names;
-  };
-  const std::vector<std::string> columns = with(words, custom);
-  std::vector<std::string> classes = with(tasks::task_names(), custom);
-  std::erase(classes, "stsb");  // which has numbers
-  return {{"--text-column", columns},
-          {"--label-column", columns},
-          {"--text-pair-column", custom},
-          {"--id-column", custom},
-          {"--header", custom},
-          {"--kind", custom},
-          {"--label-separator", custom},
-          {"--layout", words},
-          {"--label-all-pieces", words},
-          {"--doc-stride", with(words, spans)},
-          {"--qrels", ranking},
-          {"--eval-split", with(with(with(tasks::task_names(), words), custom), spans)},
-          {"--on-bad-line", with(tasks::task_names(), custom)},
-          {"--language", {"xnli"}},
-          {"--max-query-length", with(spans, ranking)},
-          {"--n-best-size", spans},
-          {"--max-answer-length", spans},
-          {"--null-score-diff-threshold", {"squad2"}},
-          {"--class-weights", classes},
-          {"--label-smoothing", classes}};
-}
-
-/// A flag of another task that has not its default.
-void refuse_flags_of_other_tasks(const Options& options) {
-  Options given = options, defaults;
-  training::FlagTable own, absent;
-  add_own_flags(own, given);
-  add_own_flags(absent, defaults);
-  for (const auto& [name, understanding] : flags_of_tasks()) {
-    if (std::ranges::find(understanding, options.task) != understanding.end()) continue;
-    const training::Flag& flag = own.flag(name);
-    if (flag.target.value() != absent.flag(name).target.value())
-      fail(Failure::usage, "{}: expected with --task {}, got --task {}", flag.negative.empty() ? name : flag.negative,
-           fmt::join(understanding, ", "), options.task);
-  }
-}
-
 /// JSON lines of words have keys, and no columns.
 void refuse_columns_of_objects(const Options& options) {
   for (const auto& file : {options.train, options.evaluation, options.prediction})
@@ -393,7 +352,8 @@ void complete(Options& options) {
   if (std::filesystem::equivalent(options.model, options.settings.output, absent))
     fail(Failure::usage, "--output: expected another directory than --model, got {}", options.settings.output.string());
   if (options.ranks()) complete_ranking(options);
-  options.figures();               // refuses what the task cannot read, and a figure that it has not
+  // Refuses what the task cannot read, and a figure that it has not. The kind of a model that is used as it is follows.
+  if (!options.train.empty() || options.task != "custom") options.figures();
   options.class_weight_numbers();  // refuses what is no number
   training::complete(options.settings);
 }

@@ -1,6 +1,7 @@
 // finetune with a model as it is: what it says, and what it leaves.
 #include <doctest/doctest.h>
 
+#include "span_setting.h"
 #include "support/small_finetuning.h"
 
 using support::Outcome;
@@ -75,4 +76,74 @@ TEST_CASE("without training a text is cut where the model's training cut it, unl
   CHECK(length({}) == positions);
   std::filesystem::remove(setting.at("run/run_config.json"));
   CHECK(length({}) == positions);
+}
+
+TEST_CASE("without training the columns are those of the run that made the model, unless one is given") {
+  const support::SmallFinetuning setting(30);
+  for (const std::string name : {"train", "dev"})
+    support::write_text(setting.at(name + "2.csv"), "review,tag\n" + read_text(setting.at(name + ".csv")).substr(10));
+  const std::string dev = setting.at("dev2.csv"), record = setting.at("run/run_config.json");
+  const Outcome trained = setting.finetune("run", {"--train", setting.at("train2.csv"), "--eval", dev, "--epochs", "1",
+                                                   "--text-column", "review", "--label-column", "tag"});
+  REQUIRE_MESSAGE(trained.code == 0, trained.error);
+  const auto apply = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--task",    "custom", "--model",    setting.at("run"),
+                                      "--eval",    dev,      "--output",   setting.at("out"),
+                                      "--threads", "1",      "--overwrite"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return support::run_program("finetune", flags);
+  };
+  const Outcome outcome = apply({});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("of " + record + ": --text-column review, --label-column tag\n") != std::string::npos);
+  CHECK(record_of(setting.at("out")).at("settings").at("label-column") == "tag");
+  CHECK(apply({"--text-column", "review"}).error.find("--label-column: expected a column named label") !=
+        std::string::npos);
+  auto untrusted = record_of(setting.at("run"));
+  for (const auto& [value, message] :
+       {std::pair<nlohmann::json, std::string>{nlohmann::json::array(), "a text, a number, true or false, got []"},
+        {"no", "true or false, got \"no\""}}) {
+    untrusted["settings"]["header"] = value;
+    support::write_text(record, untrusted.dump());
+    const Outcome refused = apply({});
+    CHECK(refused.code == 4);
+    CHECK(refused.error == "error: " + record + ": settings: header: expected " + message + "\n");
+  }
+}
+
+TEST_CASE("without training the lengths of questions are those of the run that made the model") {
+  const support::SpanSetting setting;
+  REQUIRE(setting.run("run", {"--epochs", "1"}).code == 0);
+  const auto apply = [&] {
+    return support::run_program(
+        "finetune", {"--task", "squad2", "--model", setting.at("run"), "--eval", setting.at("dev.json"), "--overwrite",
+                     "--output", setting.at("out"), "--threads", "1"});
+  };
+  const std::string record = setting.at("run/run_config.json");
+  const Outcome outcome = apply();
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("of " + record + ": --max-query-length 4, --doc-stride 4\n") != std::string::npos);
+  auto untrusted = record_of(setting.at("run"));
+  untrusted["settings"]["doc-stride"] = 70000;
+  support::write_text(record, untrusted.dump());
+  const Outcome refused = apply();
+  CHECK(refused.code == 4);
+  CHECK(refused.error ==
+        "error: " + record + ": settings: --doc-stride: expected an integer from 0 to 65536, got \"70000\"\n");
+}
+
+TEST_CASE("the separator of several labels is that of the model's run, and may be given without --kind") {
+  const support::SmallFinetuning setting(30);
+  const std::string data = setting.at("several.csv");
+  std::string text = "text,kind\n";
+  for (int i = 0; i < 10; ++i) text += "the red fish,a;b\nthe blue bird,b\n";
+  support::write_text(data, text);
+  const Outcome trained =
+      setting.finetune("run", {"--train", data, "--epochs", "1", "--kind", "multi-label", "--label-separator", ";"});
+  REQUIRE_MESSAGE(trained.code == 0, trained.error);
+  std::vector<std::string> flags = {"--model", setting.at("run"), "--eval", data, "--overwrite"};
+  CHECK(setting.finetune("out", flags).code == 0);
+  flags.insert(flags.end(), {"--label-separator", ";"});
+  const Outcome outcome = setting.finetune("out", flags);
+  CHECK_MESSAGE(outcome.code == 0, outcome.error);
 }

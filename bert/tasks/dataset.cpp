@@ -118,7 +118,9 @@ std::int32_t class_of(const std::string& name, const Task& task, const LabelSet&
   const bool may_be_score = task.kind == Kind::classification && task.labels.empty() && is_number(name) &&
                             std::ranges::all_of(labels.names(), is_number);
   fail(Failure::input, "{}: label: expected one of {}, got \"{}\"{}", location.where(), in_braces(labels.names()), name,
-       may_be_score ? "; hint: --kind regression learns numbers" : "");
+       may_be_score                     ? "; hint: --kind regression learns numbers"
+       : task.kind == Kind::multi_label ? "; hint: --label-separator is what stands between the labels of a row"
+                                        : "");
 }
 
 float number_of(const std::string& text, const Location& location) {

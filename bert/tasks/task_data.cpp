@@ -8,6 +8,7 @@
 #include "bert/tasks/table_rows.h"
 #include "io/ascii.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "io/numbers.h"
 #include "io/say.h"
 #include "io/units.h"
@@ -79,10 +80,22 @@ std::optional<std::string> score_among(const LabelSet& labels) {
   return fraction;
 }
 
+/// A label that seems to be several.
+std::string doubt_about_separator(const LabelSet& labels, const std::string& file) {
+  const auto several = std::ranges::find_if(labels.names(), [](const std::string& name) {
+    return name.starts_with('[') || name.find_first_of(";|") != std::string::npos;
+  });
+  if (several == labels.names().end()) return "";
+  return io::warning("{}: labels: {} is one of them: is --label-separator the right one?", file,
+                     io::shown(io::Json(*several)));
+}
+
 /// Labels that no one means.
 std::string doubts_about_labels(const TaskData& data) {
-  if (!data.train || data.task.kind != Kind::classification || !data.task.labels.empty()) return "";
+  if (!data.train || !data.task.labels.empty()) return "";
   const std::string& file = data.train->dataset.file;
+  if (data.task.kind == Kind::multi_label) return doubt_about_separator(data.labels, file);
+  if (data.task.kind != Kind::classification) return "";
   const std::size_t rows = static_cast<std::size_t>(data.train->encoded.size()), labels = data.labels.size();
   std::string text;
   if (labels > 2 && 2 * labels > rows)

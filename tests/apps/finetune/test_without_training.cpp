@@ -138,12 +138,21 @@ TEST_CASE("the separator of several labels is that of the model's run, and may b
   std::string text = "text,kind\n";
   for (int i = 0; i < 10; ++i) text += "the red fish,a;b\nthe blue bird,b\n";
   support::write_text(data, text);
-  const Outcome trained =
-      setting.finetune("run", {"--train", data, "--epochs", "1", "--kind", "multi-label", "--label-separator", ";"});
+  std::vector<std::string> training = {"--train", data, "--epochs", "1", "--kind", "multi-label", "--overwrite"};
+  const std::string doubt =
+      "warning: " + data + ": labels: \"a;b\" is one of them: is --label-separator the right one?\n";
+  CHECK(setting.finetune("run", training).error == doubt);
+  training.insert(training.end(), {"--label-separator", ";"});
+  const Outcome trained = setting.finetune("run", training);
+  CHECK(trained.error.find(doubt) == std::string::npos);
   REQUIRE_MESSAGE(trained.code == 0, trained.error);
   std::vector<std::string> flags = {"--model", setting.at("run"), "--eval", data, "--overwrite"};
   CHECK(setting.finetune("out", flags).code == 0);
   flags.insert(flags.end(), {"--label-separator", ";"});
   const Outcome outcome = setting.finetune("out", flags);
   CHECK_MESSAGE(outcome.code == 0, outcome.error);
+  flags.back() = "|";
+  CHECK(setting.finetune("out", flags).error ==
+        "error: " + data + ":2: label: expected one of {a,b}, got \"a;b\"; hint: --label-separator is what stands " +
+            "between the labels of a row\n");
 }

@@ -29,6 +29,12 @@ bool is_table(const fs::path& file) {
   return extension == ".csv" || extension == ".tsv";
 }
 
+bool is_word_lines(const fs::path& file) {
+  const std::string extension = plain_extension(file);
+  return extension == ".conll" || extension == ".conllu" || extension == ".iob" || extension == ".iob2" ||
+         extension == ".bio";
+}
+
 bool is_json_lines(const fs::path& file) {
   const std::string extension = plain_extension(file);
   return extension == ".jsonl" || extension == ".ndjson" || extension == ".json";

@@ -15,6 +15,8 @@ bool is_compressed_name(const std::filesystem::path& file);
 std::string plain_extension(const std::filesystem::path& file);
 /// Whether that is .csv or .tsv.
 bool is_table(const std::filesystem::path& file);
+/// Whether it is one of those of files with a word a line: .conll, .conllu, .iob, .iob2 or .bio.
+bool is_word_lines(const std::filesystem::path& file);
 /// Whether it is .jsonl, .ndjson or .json: a JSON object in each line.
 bool is_json_lines(const std::filesystem::path& file);
 

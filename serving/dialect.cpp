@@ -28,7 +28,8 @@ bool is_id_key(std::string_view name) {
 }
 
 bool is_text_key(std::string_view name) {
-  constexpr std::string_view kKeys[] = {"text", "text_pair", "question", "context", "words", "normalize", "raw_scores"};
+  constexpr std::string_view kKeys[] = {"text",  "text_pair", "question",  "context",
+                                        "words", "tokens",    "normalize", "raw_scores"};
   return std::ranges::find(kKeys, name) != std::end(kKeys);
 }
 

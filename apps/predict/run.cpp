@@ -12,6 +12,7 @@
 #include "apps/predict/answers.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/program_files.h"
+#include "bert/tasks/table_formats.h"
 #include "bert/text/utf8.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
@@ -43,6 +44,11 @@ class Stream {
       fail(Failure::usage,
            "--input: expected lines of text or JSON, got a table, {}; hint: finetune --model … --predict reads tables, "
            "--input-format text takes its lines as they are",
+           options.input.string());
+    if (io::is_word_lines(options.input))
+      fail(Failure::usage,
+           "--input: expected lines of text or JSON, got a word a line, {}; hint: finetune --model … --predict reads "
+           "it, --input-format text takes its lines as they are",
            options.input.string());
   }
 
@@ -131,6 +137,9 @@ void Stream::report_bad_line(const Error& error, std::size_t place) {
 void Stream::take(std::string_view line) {
   const std::string_view stripped = form_ == Form::text ? line : text::strip(line);
   const bool is_blank = form_ != Form::text && stripped.empty();
+  const bool may_be_list = form_ == Form::detect ? stripped == "[" || stripped.starts_with("[{")
+                                                 : form_ == Form::jsonl && lines_.number() == 1;
+  if (may_be_list) tasks::refuse_list_of_rows(stripped, lines_.name());
   // Until then blank lines are lines of text, so that whoever sends a line and waits has an answer.
   if (form_ == Form::detect && !is_blank) form_ = stripped.starts_with('{') ? Form::jsonl : Form::text;
   if (form_ == Form::jsonl && is_blank) return;  // as prepare does
@@ -141,6 +150,11 @@ void Stream::take(std::string_view line) {
     const auto long_number = options_.with_text ? io::LongNumber::refuse : io::LongNumber::round;
     const io::Json request =
         form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input, long_number}) : read_text(line, where);
+    if (request.is_object() && request.contains("data") && request["data"].is_array())
+      fail(Failure::input,
+           "{}: expected a question and its context in each line, got SQuAD's JSON; hint: finetune --task squad "
+           "--model … --predict reads it",
+           where);
     queries_.push_back(predictor_.encode(request, where));
     if (options_.with_text) requests_.push_back(request);
     cut_ += queries_.back().cut;

@@ -1,5 +1,6 @@
 // A label for each word, and the entities that the labels name:
-// {"text"} or {"words"} → {"entities": [{"type", "text", "start", "end", "score"}], "words": [{"word", "label", …}]}.
+// {"text"}, {"words"} or {"tokens"} → {"entities": [{"type", "text", "start", "end", "score"}], "words": [{"word",
+// "label", …}]}.
 #include <algorithm>
 
 #include "bert/inference/model.h"
@@ -88,7 +89,8 @@ class TokenLabeller : public ModelPredictor {
   Query encode(const io::Json& request, const std::string& where) const override {
     io::JsonReader reader(request, {where, Failure::input});
     Sentence sentence = read(reader);
-    const std::string_view key = request.contains("words") ? "words" : "text";
+    const char* const list = list_of(reader);
+    const std::string_view key = list ? list : "text";
     if (sentence.words.size() > kMostWords)
       fail(Failure::input, "{}: {}: expected at most {} words, got more; hint: a paragraph or a page a line", where,
            key, kMostWords);
@@ -127,11 +129,19 @@ class TokenLabeller : public ModelPredictor {
   }
 
  private:
+  /// The key of a list of words, which data sets of Hugging Face call tokens; null: there is none.
+  static const char* list_of(io::JsonReader& reader) {
+    for (const char* const key : {"words", "tokens"})
+      if (reader.find(key)) return key;
+    return nullptr;
+  }
+
   static Sentence read(io::JsonReader& reader) {
-    if (!reader.find("words")) return cut_words(reader.text("text"));
+    const char* const list = list_of(reader);
+    if (!list) return cut_words(reader.text("text"));
     Sentence sentence;
-    for (const io::Json& word : reader.list("words")) {
-      if (!word.is_string()) reader.refuse("words", "a list of strings", &word);
+    for (const io::Json& word : reader.list(list)) {
+      if (!word.is_string()) reader.refuse(list, "a list of strings", &word);
       sentence.add(word.get<std::string>());
     }
     return sentence;

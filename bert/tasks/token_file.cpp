@@ -144,7 +144,8 @@ class Parser {
     const io::JsonSource source{.name = fmt::format("{}:{}", sentence_.file, line_), .failure = Failure::input};
     const io::Json json = parse_object(line, source.name);
     io::JsonReader object(json, source);
-    const Cells words = texts(object, "tokens");
+    const bool has_words = object.find("words") && !object.find("tokens");  // as predict calls them
+    const Cells words = texts(object, has_words ? "words" : "tokens");
     if (words.empty()) refuse("tokens: expected at least one, got none");
     if (!label_key_) label_key_ = find_label_key(object);
     add_sentence(words, label_key_->empty() ? std::nullopt : std::optional(texts(object, *label_key_)));
@@ -174,7 +175,9 @@ class Parser {
     for (const io::Json& item : object.list(key)) {
       if (!item.is_string())
         refuse("{}: expected strings, got {}{}", key, io::shown(item),
-               item.is_number() && key != "tokens" ? "; hint: write the names of the labels in place of numbers" : "");
+               item.is_number() && key != "tokens" && key != "words"
+                   ? "; hint: write the names of the labels in place of numbers"
+                   : "");
       texts.push_back(item.get_ref<const std::string&>());
       if (texts.back().empty()) refuse("{}: expected some text in each, got an empty one", key);
     }

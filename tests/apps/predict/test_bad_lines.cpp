@@ -252,3 +252,26 @@ TEST_CASE("a link to nothing in the directory of a model is a bad model where it
   std::filesystem::create_symlink("nothing", weights);
   CHECK(setting.lines("red\n").code == 4);
 }
+
+TEST_CASE("files of finetune that predict would take for texts are refused with the command that reads them") {
+  const Setting setting;
+  const auto said = [&](const std::string& name, const std::string& text, int code = 3) {
+    write_text(setting / name, text);
+    const Outcome outcome = setting.predict({"--input", setting / name, "--on-bad-line", "fail"});
+    CHECK(outcome.code == code);
+    CHECK(outcome.out.empty());
+    return outcome.error;
+  };
+  CHECK(said("dev.conll", "EU B-ORG\n", 2) ==
+        "error: --input: expected lines of text or JSON, got a word a line, " + setting / "dev.conll" +
+            "; hint: finetune --model … --predict reads it, --input-format text takes its lines as they are\n");
+  const std::string list =
+      ":1: expected a JSON object in each line, got a list; hint: jq -c '.[]' FILE writes its items as lines\n";
+  CHECK(said("list", "[{\"text\": \"a\"}]\n") == "error: " + setting / "list" + list);
+  CHECK(said("list.json", "[\n{\"text\": \"a\"}]\n") == "error: " + setting / "list.json" + list);
+  CHECK(said("squad.json", "{\"version\": \"1.1\", \"data\": []}\n") ==
+        "error: " + setting / "squad.json" +
+            ":1: expected a question and its context in each line, got SQuAD's JSON; hint: finetune --task squad "
+            "--model … --predict reads it\n");
+  CHECK(setting.lines("[MASK] red\n").code == 0);
+}

@@ -279,7 +279,11 @@ TEST_CASE("the words of a text are labelled and a long text in windows") {
   const auto answers = setting.answers("lines", many_lines(20), flags);
   REQUIRE(answers.size() == 20);
   for (std::size_t i = 0; i < 20; ++i) CHECK(answers[i].at("words").size() == i * 7 % 20 + 1);
-  const auto word = setting.answers("lines", "{\"words\": [\"red fish\", \"birds\"]}", flags)[0].at("words")[0];
+  const auto labelled = [&](const std::string& key) {
+    return setting.answers("lines", "{\"" + key + "\": [\"red fish\", \"birds\"]}", flags)[0];
+  };
+  CHECK(labelled("tokens") == labelled("words"));
+  const auto word = labelled("words").at("words")[0];
   CHECK(word.at("word") == "red fish");
   CHECK(word.at("end") == 8);
 }

@@ -1,9 +1,13 @@
 #include "apps/finetune/make_task.h"
 
+#include <algorithm>
+
+#include "bert/directory/config_file.h"
 #include "bert/objectives/classification_task.h"
 #include "bert/objectives/ranking_task.h"
 #include "bert/objectives/span_task.h"
 #include "bert/objectives/token_task.h"
+#include "io/error.h"
 #include "tensor/backends.h"
 
 namespace bertrand::finetune {
@@ -24,10 +28,22 @@ objectives::SpanTask::Options span_options(const Options& options, int max_lengt
   return spans;
 }
 
+/// A model that is used as it is must be one for the task, if its config.json says what it is for.
+void check_architecture(const Options& options, const bert::Config& config) {
+  const char* const expected = options.finds_spans()     ? "BertForQuestionAnswering"
+                               : options.token_options() ? "BertForTokenClassification"
+                                                         : "BertForSequenceClassification";
+  const std::vector<std::string>& known = config.architectures;
+  if (!options.train.empty() || known.empty() || std::ranges::count(known, expected) > 0) return;
+  fail(Failure::model, "{}: architectures: expected {} for --task {}, got {}; hint: --train makes one of it",
+       bert::config_file(options.model).string(), expected, options.task, fmt::join(known, ", "));
+}
+
 }  // namespace
 
 std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, const bert::Config& config,
                                                       const text::Tokenizer& tokenizer) {
+  check_architecture(options, config);
   const int max_length = static_cast<int>(*options.settings.max_seq_length);
   const tasks::SpillPlace spill{.directory = options.settings.spill_directory()};
   if (options.ranks())

@@ -4,23 +4,15 @@
 #include <algorithm>
 
 #include "bert/tasks/word_rows.h"
-#include "io/error.h"
 #include "io/file_replacer.h"
 #include "io/units.h"
 
 namespace bertrand::objectives {
 namespace {
 
-constexpr const char* kArchitecture = "BertForTokenClassification";
-
 /// The config as it is to be written.
 bert::Config config_of_task(bert::Config config, const tasks::TokenData& data) {
-  const auto& known = config.architectures;
-  if (!data.train && !known.empty() && std::ranges::find(known, kArchitecture) == known.end())
-    fail(Failure::model,
-         "config.json: architectures: expected {} to label words, got {}; hint: --train makes one of it", kArchitecture,
-         fmt::join(known, ", "));
-  config.architectures = {kArchitecture};
+  config.architectures = {"BertForTokenClassification"};
   config.problem_type.clear();
   config.labels = data.labels.names();
   return config;

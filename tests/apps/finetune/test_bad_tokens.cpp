@@ -119,7 +119,7 @@ TEST_CASE("JSON lines of words have labels under the task's own key, and no colu
   CHECK(support::read_text(setting.at("run/config.json")).find("B-A") != std::string::npos);
 }
 
-TEST_CASE("a model of another kind labels no words unless it is trained") {
+TEST_CASE("a model of another kind is applied to no task unless it is trained") {
   const Setting setting;
   write_text(setting.at("classes.tsv"), "text\tlabel\nred fish\tO\nblue birds\tB-A\none fish\tI-A\n");
   REQUIRE(setting.run({"--task", "custom", "--train", setting.at("classes.tsv"), "--output", setting.at("classifier")})
@@ -129,7 +129,13 @@ TEST_CASE("a model of another kind labels no words unless it is trained") {
                                setting.at("good.conll"), "--output", setting.at("run"), "--max-seq-length", "16"});
   CHECK(outcome.code == 4);
   CHECK(outcome.error ==
-        "error: config.json: architectures: expected BertForTokenClassification to label words, got "
-        "BertForSequenceClassification; hint: --train makes one of it\n");
-  CHECK(setting.run({"--model", setting.at("classifier")}).code == 0);
+        "error: " + setting.at("classifier/config.json") +
+            ": architectures: expected BertForTokenClassification for --task ner, got BertForSequenceClassification; "
+            "hint: --train makes one of it\n");
+  REQUIRE(setting.run({"--model", setting.at("classifier")}).code == 0);
+  const Outcome texts = run_program("finetune", {"--task", "custom", "--model", setting.at("run"), "--predict",
+                                                 setting.at("classes.tsv"), "--output", setting.at("texts")});
+  CHECK(texts.error == "error: " + setting.at("run/config.json") +
+                           ": architectures: expected BertForSequenceClassification for --task custom, got "
+                           "BertForTokenClassification; hint: --train makes one of it\n");
 }

@@ -35,7 +35,9 @@ void write_evaluation_rows(const Task& task, const LabelSet& labels, const Datas
   const bool regression = task.kind == Kind::regression;
   const std::span<const std::int32_t> targets = encoded.targets.all();
   const std::vector<std::int32_t> decided = regression ? std::vector<std::int32_t>{} : decisions(task.kind, logits);
-  const std::size_t width = task.kind == Kind::multi_label ? logits.outputs : 1, shown = std::min(most, rows);
+  const std::size_t width = task.kind == Kind::multi_label ? logits.outputs : 1;
+  const std::size_t shown =
+      std::min({most, rows, std::max<std::size_t>(1, most * kProbabilitiesOfRow / logits.outputs)});
   write(io::json_text(header(task, labels, rows)) + "\n");
   std::size_t written = 0;
   dataset.examples.for_each([&](std::size_t i, const Example& example) {

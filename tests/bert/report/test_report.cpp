@@ -270,22 +270,25 @@ TEST_CASE("a signal that asks to leave ends a report") {
 }
 
 TEST_CASE("of more rows than a page can use those are written that are evenly spread, and it says of how many") {
-  tasks::Dataset dataset{.file = "d.tsv", .labelled = true};
-  tasks::EncodedDataset encoded;
-  tasks::Logits logits{.outputs = 1};
-  for (int i = 0; i < 6; ++i) {
-    dataset.examples.push_back({.id = std::to_string(i), .text_a = "a"});
-    encoded.end_example(0);
-    encoded.targets.push_back(0);
-    logits.values.push_back(static_cast<float>(i));
+  using Shown = std::vector<int>;
+  for (const auto& [outputs, shown] : {std::pair<std::size_t, Shown>{1, {0, 2, 4}}, {200, {0}}}) {
+    tasks::Dataset dataset{.file = "d.tsv", .labelled = true};
+    tasks::EncodedDataset encoded;
+    tasks::Logits logits{.outputs = outputs};
+    for (int i = 0; i < 6; ++i) {
+      dataset.examples.push_back({.id = std::to_string(i), .text_a = "a"});
+      encoded.end_example(0);
+      encoded.targets.push_back(0);
+      for (std::size_t j = 0; j < outputs; ++j) logits.values.push_back(static_cast<float>(i));
+    }
+    std::string lines;
+    tasks::write_evaluation_rows(
+        tasks::named_task("stsb"), {}, dataset, encoded, logits, [&](auto line) { lines += line; }, 3);
+    const io::Json json = report::evaluation_of(lines, {});
+    CHECK(json["rows"] == shown.size());
+    CHECK(json["given"] == 6);
+    CHECK(json["scatter"]["y"] == io::Json(shown));
   }
-  std::string lines;
-  tasks::write_evaluation_rows(
-      tasks::named_task("stsb"), {}, dataset, encoded, logits, [&](auto line) { lines += line; }, 3);
-  const io::Json json = report::evaluation_of(lines, {});
-  CHECK(json["rows"] == 3);
-  CHECK(json["given"] == 6);
-  CHECK(json["scatter"]["y"] == io::Json({0, 2, 4}));
 }
 
 TEST_CASE("scores have a scatter and the widest misses") {

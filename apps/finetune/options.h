@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bert/tasks/dataset.h"
 #include "bert/tasks/figures.h"
@@ -40,6 +41,8 @@ struct Options {
   int n_best_size = 20, max_answer_length = 30;  ///< of --task squad and squad2
   double null_score_diff_threshold = 0;          ///< of --task squad2
 
+  /// What is read.
+  std::vector<std::filesystem::path> files() const { return {model, vocab_file, train, evaluation, prediction, qrels}; }
   bool ranks() const { return task == "msmarco"; }
   bool finds_spans() const { return task == "squad" || task == "squad2"; }
   /// --max-seq-length if it is not given, no run made the model, and that has so many positions.

@@ -214,10 +214,6 @@ void apply(const Job& job, const training::RunReplica& replica) {
   predict_file(job, {*objective, parameters, self, files_of(replica.directory)}, make_room);
 }
 
-std::vector<std::filesystem::path> files_of(const Options& options) {
-  return {options.model, options.vocab_file, options.train, options.evaluation, options.prediction, options.qrels};
-}
-
 }  // namespace
 
 void check(Options options) {
@@ -229,11 +225,8 @@ void check(Options options) {
     job.emplace(read_job(options));
     return identity_of(*job);
   };
-  const training::TrainingRun run{.settings = options.settings,
-                                  .program = kProgram,
-                                  .files = files_of(options),
-                                  .read = read,
-                                  .make_objective = {}};
+  const training::TrainingRun run{
+      .settings = options.settings, .program = kProgram, .files = options.files(), .read = read, .make_objective = {}};
   training::on_replicas(run, [&](const training::RunReplica& replica) {
     const auto objective = make_objective(*job, replica.self);
     if (!replica.self.first()) return;
@@ -260,7 +253,7 @@ training::TrainingResult run(Options& options, std::string* said_plan) {
   training::TrainingRun run{
       .settings = options.settings,
       .program = kProgram,
-      .files = files_of(options),
+      .files = options.files(),
       .program_files = objectives::program_files(),
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },

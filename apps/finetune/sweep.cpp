@@ -17,6 +17,7 @@
 #include "io/comma_list.h"
 #include "io/error.h"
 #include "io/files.h"
+#include "io/line_source.h"
 #include "io/say.h"
 #include "io/units.h"
 #include "training/run/run_directory.h"
@@ -221,6 +222,26 @@ std::unique_ptr<training::RunDirectory> claim_directory(const training::Settings
   return directory;
 }
 
+/// --overwrite: the runs of the sweep before, of which the new one may have none. A user's own files stay.
+void remove_earlier_runs(const Options& options) {
+  const training::ProgramFiles names = objectives::program_files();
+  const fs::path table = options.settings.output / kTable;
+  if (!options.settings.overwrite || !fs::exists(table)) return;
+  io::LineSource lines(table, "runs");
+  for (std::string_view line; lines.next(line);) {
+    const std::string name = fs::path(line.substr(line.rfind('\t') + 1)).filename().string();
+    const fs::path run = options.settings.output / name;
+    if (name.find('=') == std::string::npos || !training::is_own_run_config(run / training::kRunConfig)) continue;
+    {
+      training::RunDirectory earlier(run, training::ExistingRun::overwrite, names);
+      earlier.require_kept(options.files());
+      earlier.clear();
+    }
+    std::error_code has_more;
+    fs::remove(run, has_more);
+  }
+}
+
 /// Finds what would end the sweep later: a bad value, a flag that does not go with one that is given, runs that cannot
 /// be compared. Returns what they are compared by.
 JudgedBy check_before(const Options& options, const std::vector<Trial>& trials, const training::FlagTable& table) {
@@ -341,6 +362,7 @@ void sweep(Options options) {
   for (const Trial& trial : trials)
     if (!plans) check(options_of(options, trial));
 
+  if (!plans) remove_earlier_runs(options);
   const fs::path file = options.settings.output / kTable;
   std::vector<Outcome> outcomes;
   std::string said_plan;

@@ -53,8 +53,12 @@ TEST_CASE("a sweep over seeds has the mean and the deviation of each combination
                 {"--sweep", "weight-decay=1e6", "seed=1,2", "--learning-rate", "0.02", "--epochs", "15", "--overwrite"})
             .code == 6);
   CHECK(read_text(setting.at("run/sweep_seeds.tsv")) == "weight-decay\tn\tmean\tdeviation\n1e6\t0\tfailed\t\n");
+  support::write_text(setting.at("run/weight-decay=1e6,seed=2/notes"), "mine");
   REQUIRE(setting.train({"--sweep", "learning-rate=0", "--overwrite"}).code == 0);
   CHECK_FALSE(std::filesystem::exists(setting.at("run/sweep_seeds.tsv")));
+  CHECK_FALSE(std::filesystem::exists(setting.at("run/weight-decay=1e6,seed=1")));
+  CHECK_FALSE(std::filesystem::exists(setting.at("run/weight-decay=1e6,seed=2/run_config.json")));
+  CHECK(std::filesystem::exists(setting.at("run/weight-decay=1e6,seed=2/notes")));
 }
 
 TEST_CASE("the plan of a run is said if it is not that of the run before") {

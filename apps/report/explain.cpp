@@ -20,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using explain::Text;
 
-/// A text in each line, or a pair of texts with a tab between them. Lines without a visible character are passed over.
+/// A text in each line, or a pair of texts with a tab or, as for predict, " ||| " between them. Lines without a visible
+/// character are passed over.
 std::vector<Text> read_texts(const fs::path& file) {
   io::LineSource lines(file, "text");
   std::vector<Text> texts;
@@ -28,9 +29,10 @@ std::vector<Text> read_texts(const fs::path& file) {
     std::string valid;
     const std::string whole = text::drop_invalid_utf8(line, valid).count > 0 ? valid : std::string(line);
     if (text::strip(whole).empty()) continue;
-    const std::size_t tab = whole.find('\t');
-    Text one{.text = whole.substr(0, tab)};
-    if (tab != std::string::npos) one.pair = whole.substr(tab + 1);
+    const std::string_view between = whole.find('\t') != std::string::npos ? "\t" : " ||| ";
+    const std::size_t at = between == "\t" ? whole.find(between) : whole.rfind(between);
+    Text one{.text = whole.substr(0, at)};
+    if (at != std::string::npos) one.pair = whole.substr(at + between.size());
     texts.push_back(std::move(one));
   }
   if (texts.empty()) fail(Failure::input, "{}: expected a text in each line, got none", file.string());

@@ -149,12 +149,14 @@ TEST_CASE("report explains a model with texts, and its rows with a map") {
   for (std::string row; std::getline(vectors, row);) CHECK(std::ranges::count(row, '\t') == 15);  // a vector of 16
   CHECK(lines("metadata.tsv") == 25);  // with a line of names
   // A model without a run: its own texts are the map, if there are enough of them.
-  write_text(texts, "red fish\ngreen bird\nblue bird\n");
+  write_text(texts, "red fish ||| green\ngreen bird\nblue bird\n");
   const std::string page = setting.directory / "page.html";
   const auto model =
       run_program("report", {"--model", setting.directory / "model", "--explain", texts, "--output", page});
   REQUIRE_MESSAGE(model.code == 0, model.error);
-  CHECK(numbers_of(page).at("explain").at("texts").at(0).at("outputs").empty());
+  const auto first = numbers_of(page).at("explain").at("texts").at(0);
+  CHECK(first.at("outputs").empty());
+  CHECK(first.at("tokens") == nlohmann::json({"[CLS]", "red", "fish", "[SEP]", "green", "[SEP]"}));
   CHECK(numbers_of(page).at("explain").at("map").at("x").size() == 3);
 }
 

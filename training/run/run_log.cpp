@@ -4,11 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <string_view>
 
 #include "io/say.h"
 
 namespace bertrand::training {
+namespace {
+
+/// Whether a figure of an evaluation is a number of things.
+bool is_count(std::string_view name) {
+  return name.ends_with("total") || name.ends_with("_tags") || name.ends_with("queries");
+}
+
+}  // namespace
 
 void RunLog::open(const RunState& state, io::Files& files, std::int64_t skipped_steps) {
   if (!self_.first()) return;
@@ -61,8 +69,7 @@ void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics
   line.figures.insert(line.figures.end(), metrics.begin(), metrics.end());
   std::string text = fmt::format("step {}:", step);
   for (const Metric& metric : metrics) {
-    const bool is_count = metric.value > 1 && metric.value == std::floor(metric.value);
-    text += fmt::format("  {} {:.{}f}", metric.name, metric.value, is_count ? 0 : 4);
+    text += fmt::format("  {} {:.{}f}", metric.name, metric.value, is_count(metric.name) ? 0 : 4);
   }
   write(line, "evaluation");
   if (!settings_.json_lines) message(text);

@@ -21,7 +21,11 @@ LabelSet predicted_labels(const Table& predictions) {
   std::vector<std::string> names;
   for (const std::string& column : predictions.columns)
     if (column.starts_with(kColumn)) names.push_back(column.substr(kColumn.size()));
-  return LabelSet(std::move(names));
+  try {
+    return LabelSet(std::move(names));
+  } catch (const Error& error) {  // labels that differ in a tab or a line end alone are one in the file
+    fail(Failure::input, "{}:1: {}", predictions.file, error.what());
+  }
 }
 
 /// Of each row its id, its line and its target.

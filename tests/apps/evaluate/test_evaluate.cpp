@@ -179,6 +179,8 @@ TEST_CASE("classes and scores that finetune has predicted are scored as its eval
         "error: --task: expected one of classification, got stsb, one of regression\n");
   CHECK(run("classes", {"--task", "mrpc", "--no-header"}).error ==
         "error: --task: expected custom with flags for columns, got mrpc\n");
+  write_text(predictions, "id\tprediction\tprobability_a\tprobability_a\n0\ta\t1\t0\n1\ta\t0\t1\n");
+  CHECK(run("classes").error == "error: " + predictions + ":1: labels: expected different names, got \"a\" twice\n");
   write_text(predictions, "id\tprediction\n0\t0.5\n1\t1.5\n");
   CHECK(run("scores", {"--label-column", "n"}).out.find("\nrows = 2\nspearman = ") != std::string::npos);
 }

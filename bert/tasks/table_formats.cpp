@@ -48,8 +48,9 @@ class Collector {
       }
     }
     if (row.cells.size() != table_.width) {
-      const std::string message = fmt::format("{}: columns: expected {} as in line 1, got {}{}", table_.where(row),
-                                              table_.width, row.cells.size(), hint);
+      const std::string message =
+          fmt::format("{}: columns: expected {} as in line 1, got {}{}", table_.where(row), table_.width,
+                      row.cells.size(), *hint != '\0' ? hint : hint_of_separator(table_));
       if (!options_.skip_bad_rows) fail(Failure::input, "{}", message);
       table_.skipped.push_back({row.line, message});
       return;
@@ -260,6 +261,11 @@ void refuse_list_of_rows(std::string_view beginning, const std::string& file) {
     fail(Failure::input,
          "{}:1: expected a JSON object in each line, got a list; hint: jq -c '.[]' FILE writes its items as lines",
          file);
+}
+
+std::string hint_of_separator(const Table& table) {
+  const bool is_whole_row = table.columns.size() == 1 && table.columns[0].find_first_of(",;|\t") != std::string::npos;
+  return is_whole_row ? "; hint: a .csv has commas between its cells, a .tsv or .txt has tabs" : "";
 }
 
 std::unique_ptr<RowParser> make_row_parser(TableFormat format, Table& table, const TableOptions& options) {

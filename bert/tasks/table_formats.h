@@ -24,6 +24,9 @@ io::Json parse_object(std::string_view line, const std::string& where);
 /// Throws Failure::input if JSON lines begin with a list: the file is one.
 void refuse_list_of_rows(std::string_view beginning, const std::string& file);
 
+/// A hint if the only column's name is a row of another format; else "".
+std::string hint_of_separator(const Table& table);
+
 /// The table and the options must outlive it.
 std::unique_ptr<RowParser> make_row_parser(TableFormat format, Table& table, const TableOptions& options);
 

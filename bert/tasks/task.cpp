@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bert/tasks/labels.h"
+#include "bert/tasks/table_formats.h"
 #include "bert/text/utf8.h"
 #include "io/ascii.h"
 #include "io/error.h"
@@ -119,9 +120,7 @@ std::optional<int> partner(const Table& table, std::string_view text) {
 
 std::string describe_columns(const Table& table) {
   if (table.columns.empty()) return fmt::format("{} columns without names", table.width);
-  const bool is_whole_row = table.columns.size() == 1 && table.columns[0].find_first_of(",;|\t") != std::string::npos;
-  return in_braces(table.columns) +
-         (is_whole_row ? "; hint: a .csv has commas between its cells, a .tsv or .txt has tabs" : "");
+  return in_braces(table.columns) + hint_of_separator(table);
 }
 
 int required_column(const Table& table, std::string_view name, std::string_view flag) {

@@ -122,6 +122,10 @@ TEST_CASE("whole numbers in JSON lines keep every digit, of however many bits th
 TEST_CASE("a bad row names file and line, what was expected and what was found") {
   CHECK(message_of("a\tb\n1\t2\n1\n", TableFormat::tsv) == "rows:3: columns: expected 2 as in line 1, got 1");
   CHECK(message_of("a,b\n1,\"2\n3\"\n1,2,3\n", TableFormat::csv) == "rows:4: columns: expected 2 as in line 1, got 3");
+  CHECK(
+      message_of("text;label\na;b\nc, d;e\n", TableFormat::csv) ==
+      "rows:3: columns: expected 1 as in line 1, got 2; hint: a .csv has commas between its cells, a .tsv or .txt has "
+      "tabs");
   CHECK(message_of("a\tb\n1\t2\n\n1\t2\n", TableFormat::tsv) == "rows:3: columns: expected 2 as in line 1, got 1");
   CHECK(message_of("a,b\n1,\"2\n", TableFormat::csv) ==
         "rows:2: quoted cell: expected a closing quote, got the end of the file");

@@ -151,6 +151,8 @@ bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t parag
          question.id, question.answers.size(),
          question.is_impossible.value_or(false)
              ? "; hint: is_impossible is of SQuAD 2.0: --task squad2 (prepare squad: --version-2)"
+         : question.answers.size() > 1
+             ? "; hint: only a file to evaluate on has several; keep the first of each question"
              : "");
   const SquadAnswer& answer = question.answers.front();
   const std::string_view context = paragraphs_[paragraph].context;

@@ -19,6 +19,7 @@
 namespace bertrand::tasks {
 namespace {
 
+constexpr std::size_t kBeginning = 4096;  // bytes that show if a file is text at all
 constexpr std::size_t kShownLevels = 10;  // levels of a place in a message
 
 /// What an object or list of the file is for.
@@ -116,7 +117,9 @@ class Reader : public io::JsonStream {
   void close_object() override {
     frames_.back().key.clear();  // what is wrong now is wrong with the object
     for (const std::string& name : required(level()))
-      if (!keys().contains(name)) refuse("expected the key \"{}\", got none", name);
+      if (!keys().contains(name))
+        refuse("expected the key \"{}\", got none{}", name,
+               level() == Level::file ? "; hint: the name of a file with a question a line ends in .jsonl" : "");
     if (level() == Level::paragraph) use_(std::exchange(paragraph_, {}));
     frames_.pop_back();
   }
@@ -271,6 +274,9 @@ void walk_squad(const std::filesystem::path& file, const std::function<void(Squa
   io::refuse_directory(file, "questions", Failure::input);
   const io::MappedFile mapped(file);
   const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  if (io::is_compressed_name(file))
+    fail(Failure::input, "{}: expected SQuAD's JSON as it is, got it compressed; hint: unpack it first", file.string());
+  io::refuse_nul(text.substr(0, kBeginning), file.string());
   if (has_an_object_a_line(text)) return read_and_compare_ids(walk_lines, use_wanted);
   read_and_compare_ids([&](const auto& use_each,
                            SquadIds& ids) { walk_json(text, file.string(), use_each, ids, [&] { mapped.let_go(); }); },

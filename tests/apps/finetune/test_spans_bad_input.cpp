@@ -62,7 +62,8 @@ TEST_CASE("questions that cannot be trained or evaluated on are refused before t
                  [](Json& file) {
                    question(file, 1)["answers"].push_back({{"text", "the"}, {"answer_start", 0}});
                  },
-                 "question q1: answers: expected exactly one to train on, got 2"});
+                 "question q1: answers: expected exactly one to train on, got 2; hint: only a file to evaluate on has "
+                 "several; keep the first of each question"});
 }
 
 TEST_CASE("an answer beyond its context and one about an empty context are refused before the first step") {

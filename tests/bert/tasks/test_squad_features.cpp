@@ -153,7 +153,9 @@ TEST_CASE("questions that cannot be trained on are refused with their id") {
         "f: question q: answer_start: expected an answer within the context's 10 characters, got 7 to 11");
   auto two = one_question({.text = "beta", .start = 6});
   two[0].questions[0].answers.push_back({.text = "alpha", .start = 0});
-  CHECK(refusal(two, false) == "f: question q: answers: expected exactly one to train on, got 2");
+  CHECK(refusal(two, false) ==
+        "f: question q: answers: expected exactly one to train on, got 2; hint: only a file to evaluate "
+        "on has several; keep the first of each question");
   auto impossible = one_question({.text = "beta", .start = 6});
   impossible[0].questions[0].answers.clear();
   impossible[0].questions[0].is_impossible = true;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/program.h"
 #include "support/refusal.h"
 
 using namespace bertrand;
@@ -51,7 +52,8 @@ TEST_CASE("what is no SQuAD file is refused with its place") {
   CHECK(refusal("[]") == "f: file: expected an object, got a list");
   CHECK(refusal("7") == "f: file: expected an object, got a number");
   CHECK(refusal("\"x\"") == "f: file: expected an object, got a text");
-  CHECK(refusal("{}") == "f: file: expected the key \"data\", got none");
+  CHECK(refusal("{}") ==
+        "f: file: expected the key \"data\", got none; hint: the name of a file with a question a line ends in .jsonl");
   CHECK(refusal(R"({"data": {}})") == "f: data: expected a list, got an object");
   CHECK(refusal(R"({"data": 1})") == "f: data: expected a list, got a number");
   CHECK(refusal(R"({"data": [1]})") == "f: data[0]: expected an object, got a number");
@@ -87,7 +89,8 @@ TEST_CASE("what is no SQuAD file is refused with its place") {
       "f: data[0].paragraphs[2]: expected the key \"context\", got none");
   CHECK(refusal(R"({"data": [{"paragraphs": [], "title": "x"}, {"title": "y"}], "version": "1"})") ==
         "f: data[1]: expected the key \"paragraphs\", got none");
-  CHECK(refusal(R"({"version": "1"})") == "f: file: expected the key \"data\", got none");
+  CHECK(refusal(R"({"version": "1"})") ==
+        "f: file: expected the key \"data\", got none; hint: the name of a file with a question a line ends in .jsonl");
   CHECK(refusal(with_question(kQuestion + "}, {" + kQuestion)) ==
         "f: data[0].paragraphs[0].qas[1].id: expected an id of its own, got \"1\" again");
 }
@@ -126,4 +129,18 @@ TEST_CASE("a list or an object in the place of a text or number or truth value i
 TEST_CASE("a truth value of a key that SQuAD does not have says nothing of the question") {
   const auto data = parse_squad(with_question(kQuestion + R"(, "reviewed": true)"), "f");
   CHECK_FALSE(data.at(0).questions.at(0).is_impossible.has_value());
+}
+
+TEST_CASE("a file of questions that is no text, or compressed, is named so") {
+  const support::TemporaryDirectory directory;
+  const auto said = [&](const std::string& name, const std::string& bytes) {
+    support::write_text(directory / name, bytes);
+    return support::refusal(Failure::input, [&] { read_squad(directory / name); });
+  };
+  const std::string wide("\xFF\xFE{\0\"\0", 6);
+  CHECK(said("wide.json", wide) ==
+        (directory / "wide.json").string() + ":1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
+  CHECK(said("dev.json.gz", "\x1F\x8B") ==
+        (directory / "dev.json.gz").string() +
+            ": expected SQuAD's JSON as it is, got it compressed; hint: unpack it first");
 }

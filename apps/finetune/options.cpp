@@ -1,6 +1,7 @@
 #include "apps/finetune/options.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "apps/finetune/task_flags.h"
@@ -119,9 +120,19 @@ std::vector<std::string> known_tasks() {
 
 void refuse_unknown_task(const std::string& name) {
   const std::vector<std::string> names = known_tasks();
-  if (std::ranges::find(names, name) == names.end())
-    fail(Failure::usage, "--task: expected one of {}, got {}{}", fmt::join(names, ", "), name,
-         io::did_you_mean(name, names));
+  if (std::ranges::find(names, name) != names.end()) return;
+  static const std::map<std::string, std::string> of_others = {{"classification", "custom"},
+                                                               {"text-classification", "custom"},
+                                                               {"sequence-classification", "custom"},
+                                                               {"regression", "custom --kind regression"},
+                                                               {"multi-label", "custom --kind multi-label"},
+                                                               {"token-classification", "ner, pos or tokens"},
+                                                               {"qa", "squad or squad2"},
+                                                               {"question-answering", "squad or squad2"},
+                                                               {"ranking", "msmarco"}};
+  const auto other = of_others.find(name);
+  fail(Failure::usage, "--task: expected one of {}, got {}{}", fmt::join(names, ", "), name,
+       other != of_others.end() ? "; hint: --task " + other->second : io::did_you_mean(name, names));
 }
 
 void add_model_and_data_flags(training::FlagTable& table, Options& options) {

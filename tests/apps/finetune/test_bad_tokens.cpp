@@ -101,6 +101,7 @@ TEST_CASE("flags of other tasks are refused by name") {
         "error: --label-column: expected another column than --text-column, got 1 for both\n");
   // Before what else is missing.
   CHECK(run_program("finetune", {"--task", "punkt"}).error.ends_with(", got punkt; did you mean punct?\n"));
+  CHECK(run_program("finetune", {"--task", "qa"}).error.ends_with(", got qa; hint: --task squad or squad2\n"));
 }
 
 TEST_CASE("JSON lines of words have labels under the task's own key, and no columns") {

@@ -234,6 +234,18 @@ class Parser {
   std::int64_t blank_line_ = 0;  // of rows and objects: the first of those before this line
 };
 
+/// A table of words, as Kaggle's: its lines would be words with commas in them.
+void refuse_csv(std::string_view first_line, const std::string& file) {
+  const std::size_t comma = first_line.find(',');
+  const bool parts_cells = comma != std::string_view::npos && comma > 0 && first_line[comma - 1] != ' ' &&
+                           first_line.substr(comma + 1, 1) != " " && first_line.find('\t') == std::string_view::npos;
+  if (parts_cells && io::plain_extension(file) == ".csv")
+    fail(Failure::input,
+         "{}:1: columns: expected TAB or spaces between word and label, got commas; hint: write a word TAB its label a "
+         "line and a blank line after each sentence",
+         file);
+}
+
 }  // namespace
 
 std::string LineForm::difference(const LineForm& other) const {
@@ -286,6 +298,7 @@ TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool nee
     file.invalid.add(dropped, static_cast<std::uint64_t>(lines.number()));
     const auto number = static_cast<std::int64_t>(lines.number());
     if (columns.layout == TokenLayout::objects && number == 1) refuse_list_of_rows(line, path);
+    if (columns.layout == TokenLayout::words && number == 1) refuse_csv(line, path);
     if (columns.layout == TokenLayout::words) words.take(line, number);
     else take(line, number);
   }

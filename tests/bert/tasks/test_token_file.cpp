@@ -254,3 +254,11 @@ TEST_CASE("real files of words have the sentences and words that grep counts") {
   const TokenFile wikigold = support::read_token_file(data + "ner/wikigold/wikigold.conll.txt", {}, true);
   CHECK(wikigold.words.size() == 39007);
 }
+
+TEST_CASE("a table between commas is no file of words, and a word with a comma is one") {
+  CHECK(support::refusal(Failure::input, [] { read_as("words.csv", "word,tag\nEU,B-ORG\n", {}, true); })
+            .ends_with("words.csv:1: columns: expected TAB or spaces between word and label, got commas; hint: write a "
+                       "word TAB its label a line and a blank line after each sentence"));
+  CHECK(read_as("words.csv", ", O\n", {}, true).words == Texts{","});
+  CHECK(read_json(R"({"words": ["EU"], "tags": ["O"]})").words == Texts{"EU"});
+}

@@ -88,6 +88,7 @@ void report_validity(const Job& job) {
   const std::vector<std::string>& labels = config.labels;
   if (!labels.empty() && config.problem_type != io::name_in(tasks::problem_types(), tasks::Kind::regression))
     io::say(fmt::format("labels: {}, {}\n", labels.size(), io::one_line(tasks::in_braces(labels))));
+  if (const std::string columns = job.task->columns(); !columns.empty()) io::say(fmt::format("columns: {}\n", columns));
   if (const std::string counts = job.task->rows_of_classes(); !counts.empty())
     io::say(fmt::format("{}: rows of labels: {}\n", options.train.string(), counts));
   const std::vector<std::string> bad = job.task->bad_rows();
@@ -135,6 +136,8 @@ std::string evaluated_text(const Job& job) {
 std::string plan_text(const Job& job) {
   if (job.options.settings.overfit_batch) return "";
   std::string text;
+  if (const std::string columns = job.task->columns(); !columns.empty())
+    text += fmt::format("  columns     {}\n", columns);
   if (const std::string counts = job.task->rows_of_classes(); !counts.empty())
     text += fmt::format("  labels      {}\n", counts);
   if (job.options.evaluates())

@@ -36,6 +36,7 @@ class ClassificationTask : public FineTuningTask {
   std::string write_predictions(io::Files& files, const std::filesystem::path& directory,
                                 const tasks::Logits& outputs) const override;
   std::string rows_of_classes() const override { return data_.rows_of_classes(); }
+  std::string columns() const override { return data_.columns(); }
   std::string warnings() const override { return data_.warnings(); }
   std::string remarks() const override;
   std::vector<std::string> bad_rows() const override { return data_.bad_rows(); }

@@ -95,6 +95,8 @@ class FineTuningTask {
 
   /// For people, how many examples of the training file have which class; "" if there are no classes.
   virtual std::string rows_of_classes() const { return ""; }
+  /// For people, which columns are read; "" if the task says it.
+  virtual std::string columns() const { return ""; }
   /// Lines for people about what was left out of the files or is wrong in them, and about what was cut.
   virtual std::string warnings() const = 0;
   virtual std::string remarks() const = 0;

@@ -164,6 +164,19 @@ std::string doubtful_header(const Task& task, const Table& table, const Layout& 
   return label;
 }
 
+/// As Dataset::columns has them; a column without a name has its number.
+std::string columns_of(const Table& table, const Layout& layout) {
+  const auto name = [&](int column) {
+    return table.columns.empty() ? fmt::format("{}", column) : table.columns[static_cast<std::size_t>(column)];
+  };
+  std::string text = name(layout.text);
+  if (layout.pair) text += ", " + name(*layout.pair);
+  if (layout.label) text += "; " + name(*layout.label);
+  std::vector<std::string> labels;
+  for (const int column : layout.flags) labels.push_back(name(column));
+  return labels.empty() ? text : fmt::format("{}; {}", text, in_braces(labels));
+}
+
 }  // namespace
 
 std::vector<std::int32_t> targets_of(const Task& task, const LabelSet& labels, const Dataset& dataset,
@@ -210,7 +223,9 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
                   .pairs = layout.pair.has_value(),
                   .skipped = table.skipped,
                   .invalid = table.invalid,
-                  .quoted_line = task.layouts.empty() ? table.quoted_line : 0};
+                  .quoted_line = task.layouts.empty() ? table.quoted_line : 0,
+                  .bad_rows = {},
+                  .columns = task.layouts.empty() ? columns_of(table, layout) : ""};
   const auto keep = [&](std::int64_t line, std::string id, std::string message) {
     dataset.add_bad_row(on_bad, {.line = line, .id = std::move(id), .message = std::move(message)});
   };

@@ -38,6 +38,7 @@ struct Dataset {
   text::InvalidBytes invalid;         ///< that were dropped
   std::int64_t quoted_line = 0;       ///< of a table of the user's own, as Table has it
   std::vector<BadRow> bad_rows = {};  ///< in the order of their lines
+  std::string columns = {};           ///< "text, text_pair; label": those that are read of a table of the user's own
 
   /// "file:line", for messages.
   std::string where(const Example& example) const;

@@ -155,6 +155,12 @@ std::string TaskData::rows_of_classes() const {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+std::string TaskData::columns() const {
+  for (const auto* split : {&train, &evaluation, &prediction})
+    if (*split) return io::one_line((*split)->dataset.columns);
+  return "";
+}
+
 std::vector<std::string> TaskData::bad_rows() const {
   std::vector<std::string> messages;
   for (const auto* split : {&train, &evaluation, &prediction})

@@ -36,6 +36,8 @@ struct TaskData {
   std::string remarks() const;
   /// "x 20, y 3, … 2 more": the most frequent classes of the file to train on; "" if there are none.
   std::string rows_of_classes() const;
+  /// "text, text_pair; label": the columns of the first file that are read, of a table of the user's own.
+  std::string columns() const;
   /// What is wrong with the rows that were kept apart, a line each.
   std::vector<std::string> bad_rows() const;
 };

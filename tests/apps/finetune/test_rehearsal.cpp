@@ -61,7 +61,7 @@ TEST_CASE("--validate-only names every bad row with its line and trains nothing"
 
   const Outcome good = setting.train({"--eval", setting.path("train.csv"), "--validate-only"});
   CHECK(good.code == 0);
-  CHECK(has(good.out, "labels: 2, {bird,fish}\n"));
+  CHECK(has(good.out, "labels: 2, {bird,fish}\ncolumns: text; kind\n"));
   CHECK(good.out.ends_with("settings and data can be used; nothing was trained and nothing is written\n"));
 }
 

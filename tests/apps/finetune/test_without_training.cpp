@@ -129,7 +129,7 @@ TEST_CASE("without training the lengths of questions are those of the run that m
   const Outcome refused = apply();
   CHECK(refused.code == 4);
   CHECK(refused.error ==
-        "error: " + record + ": settings: --doc-stride: expected an integer from 0 to 65536, got \"70000\"\n");
+        "error: " + record + ": settings: --doc-stride: expected a whole number, 0 to 65536, got \"70000\"\n");
 }
 
 TEST_CASE("the separator of several labels is that of the model's run, and may be given without --kind") {

@@ -314,7 +314,8 @@ TEST_CASE("a number that is no class of classes that are numbers may be a score"
   const std::string expected = ": label: expected one of {-2,0.5}, got ";
   CHECK(refusal(custom_task({}), "4.800") == expected + "\"4.800\"; hint: --kind regression learns numbers");
   CHECK(refusal(custom_task({}), "high") == expected + "\"high\"");
-  CHECK(refusal(custom_task({.kind = Kind::multi_label}), "3") == expected + "\"3\"");
+  CHECK(refusal(custom_task({.kind = Kind::multi_label}), "3") ==
+        expected + "\"3\"; hint: --label-separator is what stands between the labels of a row");
 }
 
 TEST_CASE("a model whose labels are only numbered gets the names of the task or of the file to evaluate") {

@@ -23,7 +23,8 @@ std::string_view other_than_text(std::string_view beginning) {
 }  // namespace
 
 std::string_view hint_of_several(const std::filesystem::path& file) {
-  const bool may_be = file.string().find_first_of(",*?") != std::string::npos;
+  const bool may_be =
+      file.filename().string().find(',') != std::string::npos || file.string().find_first_of("*?") != std::string::npos;
   return may_be ? "; hint: names have blanks between them, and patterns are the shell's, which knows none in quotes"
                 : "";
 }

@@ -63,16 +63,18 @@ gpu() {
 }
 
 pretrain() {
-  local precision c device=cuda
-  (($(nvidia-smi -L | grep -c '^GPU ') < 2)) || device=cuda:0,cuda:1
+  local precision c device devices=cuda gpus
+  gpus=$(nvidia-smi -L | grep -c '^GPU ') || true
+  [ -z "${CUDA_VISIBLE_DEVICES+set}" ] || gpus=$(tr , '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .) || true
+  [ "$gpus" -lt 2 ] || devices="cuda cuda:0,cuda:1"
   printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n' >"$work/vocab.txt"
   for c in {a..z}; do printf '%s\n##%s\n' "$c" "$c" >>"$work/vocab.txt"; done
   for c in $(seq 200); do echo "a b c d e f g"; echo "h i j k l m n"; ((c % 5)) || echo; done >"$work/text.txt"
   echo '{"vocab_size": 57, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128, "max_position_embeddings": 32, "type_vocab_size": 2}' >"$work/config.json"
-  for precision in f32 tf32 bf16 f16; do
+  for device in $devices; do for precision in f32 tf32 bf16 f16; do
     check "pretrain in $precision on $device" "$build/bin/pretrain" --config "$work/config.json" --vocab-file "$work/vocab.txt" --input "$work/text.txt" \
-      --output "$work/$precision" --steps 20 --max-seq-length 24 --micro-batch-size 16 --device "$device" --precision "$precision"
-  done
+      --output "$work/$device-$precision" --steps 20 --max-seq-length 24 --micro-batch-size 16 --device "$device" --precision "$precision"
+  done; done
 }
 
 # Only this project's kernels are judged: those of cuBLASLt synchronize in ways that older tools misread, and NVIDIA's libraries

@@ -14,6 +14,8 @@ namespace {
 using inference::Head;
 using io::Json;
 
+constexpr std::size_t kMostQueryBytes = std::size_t{4} << 20;  // of /rerank: the query is read again with each text
+
 /// The options of a request, whose types are checked.
 class Options {
  public:
@@ -158,8 +160,14 @@ Question rerank(const Request& request, const Models& models, const Limits& limi
   const ModelPointer model = reranker(models);
   Options options(request.body);
   const Json &query = options.given("query", "a text"), &texts = options.given("texts", "a list of texts");
+  if (!query.is_string()) refuse(422, "Input validation error: query: expected a string, got {}", io::shown(query));
+  check(query.get_ref<const std::string&>(), false, limits, "query");
   if (!texts.is_array()) refuse(422, "Input validation error: texts: expected a list, got {}", io::shown(texts));
   check(texts, true, limits, "texts");
+  const std::size_t bytes = query.get_ref<const std::string&>().size();
+  if (bytes > kMostQueryBytes / texts.size())
+    refuse(413, "Input validation error: query: expected at most {} bytes with {} texts, got {}",
+           kMostQueryBytes / texts.size(), texts.size(), bytes);
   const bool truncate = options.flag("truncate", false), raw = options.flag("raw_scores", false);
   Question question{.model = model};
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -173,15 +181,15 @@ Question rerank(const Request& request, const Models& models, const Limits& limi
     for (const std::string& text : returned) question.bytes += 8 * text.size();
   }
   question.respond = [raw, returned = std::move(returned)](const std::vector<Json>& answers) {
+    std::vector<std::pair<double, std::size_t>> order;  // by log-odds: probabilities near 1 are the same f32
+    for (std::size_t i = 0; i < answers.size(); ++i) order.emplace_back(relevance(answers[i]), i);
+    std::ranges::stable_sort(order, std::greater(), &std::pair<double, std::size_t>::first);
     Json ranks = Json::array();
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      const double odds = relevance(answers[i]);
+    for (const auto& [odds, i] : order) {
       Json& rank = ranks.emplace_back(Json{{"index", i}});
       if (!returned.empty()) rank["text"] = returned[i];
       rank["score"] = inference::json_number(raw ? odds : 1 / (1 + std::exp(-odds)));
     }
-    std::ranges::stable_sort(ranks.get_ref<Json::array_t&>(), std::greater(),
-                             [](const Json& rank) { return rank.at("score").get<double>(); });
     return Response{.body = io::json_text(ranks)};
   };
   return question;

@@ -34,6 +34,15 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kBatchesAhead = 16;
 constexpr std::size_t kLinesAhead = 4096;
 
+/// Whether a line that begins a list of objects may end so. A text that begins with [{ does not.
+bool is_json_end(char last) { return std::string_view(",[]{}").find(last) != std::string_view::npos; }
+
+/// SQuAD's JSON on one line: it has no key that a request has.
+bool is_squad(const io::Json& request) {
+  return request.is_object() && request.contains("data") && request["data"].is_array() && !request.contains("text") &&
+         !request.contains("question") && !request.contains("words") && !request.contains("tokens");
+}
+
 class Stream {
  public:
   Stream(const Options& options, const inference::Predictor& predictor, Answers& out)
@@ -137,8 +146,8 @@ void Stream::report_bad_line(const Error& error, std::size_t place) {
 void Stream::take(std::string_view line) {
   const std::string_view stripped = form_ == Form::text ? line : text::strip(line);
   const bool is_blank = form_ != Form::text && stripped.empty();
-  const bool may_be_list = form_ == Form::detect ? stripped == "[" || stripped.starts_with("[{")
-                                                 : form_ == Form::jsonl && lines_.number() == 1;
+  const bool begins_list = stripped == "[" || (stripped.starts_with("[{") && is_json_end(stripped.back()));
+  const bool may_be_list = form_ == Form::detect ? begins_list : form_ == Form::jsonl && lines_.number() == 1;
   if (may_be_list) tasks::refuse_list_of_rows(stripped, lines_.name());
   // Until then blank lines are lines of text, so that whoever sends a line and waits has an answer.
   if (form_ == Form::detect && !is_blank) form_ = stripped.starts_with('{') ? Form::jsonl : Form::text;
@@ -150,7 +159,7 @@ void Stream::take(std::string_view line) {
     const auto long_number = options_.with_text ? io::LongNumber::refuse : io::LongNumber::round;
     const io::Json request =
         form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input, long_number}) : read_text(line, where);
-    if (request.is_object() && request.contains("data") && request["data"].is_array())
+    if (is_squad(request))
       fail(Failure::input,
            "{}: expected a question and its context in each line, got SQuAD's JSON; hint: finetune --task squad "
            "--model … --predict reads it",

@@ -93,7 +93,8 @@ void write_vocab(const VocabOptions& options) {
   std::string lines;
   for (const std::string& token : tokens) lines.append(token).push_back('\n');
   io::replace_file(io::Files::system(), options.output, lines);
-  if (left_out.count > 0)
+  constexpr double kFew = 0.005;  // what large texts have of other alphabets
+  if (left_out.share > kFew)
     io::warn("--limit-alphabet {}: {}, {:.3g} % of the text's, and all words with them were left out; hint: {}",
              trainer.limit_alphabet, io::counted(left_out.count, "rarer character"), 100 * left_out.share,
              "a larger one keeps them");

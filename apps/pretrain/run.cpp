@@ -122,12 +122,6 @@ std::shared_ptr<const data::CorpusView> open_corpus(const std::vector<std::files
   std::shared_ptr<const data::CorpusView> corpus;
   distributed::work_apart(processes,
                           [&] { corpus = std::make_shared<data::MappedCorpus>(directories, source.tokenizer, check); });
-  constexpr int kLongest = text::TokenizerOptions::kGooglesMaxChars;  // what prepare corpus reads
-  if (const int longest = source.tokenizer.options().max_chars_per_word; longest != kLongest)
-    distributed::warn(
-        fmt::format("{}: words of more than {} characters are [UNK] in it, and for the model's tokenizer "
-                    "those of more than {}",
-                    directories.front().string(), kLongest, longest));
   return corpus;
 }
 

@@ -180,6 +180,7 @@ class FileTokeniser {
   /// A model of [UNK] would have fine losses.
   void warn_of_unknown() {
     constexpr double kUsual = 0.05;
+    if (start_.file > 0 || start_.bytes > 0) return;  // what is left of an interrupted corpus is not its share
     const double share = static_cast<double>(unknown_) / static_cast<double>(std::max<std::int64_t>(tokens_, 1));
     if (share > kUsual)
       sink_.warn(fmt::format("{}: {:.0f} % of the tokens are [UNK]; hint: is the vocabulary of this language?",

@@ -129,11 +129,11 @@ class TokenLabeller : public ModelPredictor {
   }
 
  private:
-  /// The key of a list of words, which data sets of Hugging Face call tokens; null: there is none.
+  /// The key of a list of words, which data sets of Hugging Face call tokens; null: there is none. Beside a text,
+  /// tokens are somebody's pieces of it.
   static const char* list_of(io::JsonReader& reader) {
-    for (const char* const key : {"words", "tokens"})
-      if (reader.find(key)) return key;
-    return nullptr;
+    if (reader.find("words")) return "words";
+    return reader.find("tokens") && !reader.find("text") ? "tokens" : nullptr;
   }
 
   static Sentence read(io::JsonReader& reader) {

@@ -155,7 +155,7 @@ std::string SquadData::make_warnings() const {
   warn_of(empty_answers_, kEmptyAnswers);
   warn_of(without_question_, "without a word");
   warn_of(without_text_, "about a context without a word");
-  if (!options_.version_2) warn_of(impossible_, "with is_impossible, which version 1 answers all the same");
+  if (!options_.version_2) warn_of(impossible_, "that have no answer, which version 1 answers all the same");
   return text;
 }
 

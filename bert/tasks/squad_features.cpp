@@ -150,7 +150,7 @@ bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t parag
     fail(Failure::input, "{}: question {}: answers: expected exactly one to train on, got {}{}", options_.file,
          question.id, question.answers.size(),
          question.is_impossible.value_or(false)
-             ? "; hint: is_impossible is of SQuAD 2.0: --task squad2 (prepare squad: --version-2)"
+             ? "; hint: questions without an answer are of SQuAD 2.0: --task squad2 (prepare squad: --version-2)"
          : question.answers.size() > 1
              ? "; hint: only a file to evaluate on has several; keep the first of each question"
              : "");

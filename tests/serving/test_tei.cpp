@@ -123,7 +123,12 @@ TEST_CASE("what /rerank cannot read is refused in the words of text-embeddings-i
         "400: Input validation error: `texts` cannot be empty");
   CHECK(asked.error("/rerank", R"({"query": "a", "texts": ["b", 5]})") ==
         "422: texts[1]: text_pair: expected a string, got 5");
-  CHECK(asked.error("/rerank", R"({"query": 5, "texts": ["b"]})") == "422: texts[0]: text: expected a string, got 5");
+  CHECK(asked.error("/rerank", R"({"query": 5, "texts": ["b"]})") == before + "query: expected a string, got 5");
+  CHECK(asked.error("/rerank", R"({"query": "", "texts": ["b"]})") ==
+        "400: Input validation error: `query` cannot be empty");
+  const std::string most(std::size_t{2} << 20, 'a');
+  CHECK(asked.error("/rerank", "{\"query\": \"" + most + R"(a", "truncate": true, "texts": ["b", "c"]})") ==
+        "413: Input validation error: query: expected at most 2097152 bytes with 2 texts, got 2097153");
   CHECK(asked.error("/rerank", R"({"query": "a", "texts": ["b", "b", "b", "b", "b"]})") ==
         before + "batch size 5 > maximum allowed batch size 4");
   std::string longer = "red";

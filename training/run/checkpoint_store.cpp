@@ -116,7 +116,7 @@ void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t 
     io::write_file(files_, staged / kManifest, facts);
     files_.sync_directory(staged);
     // One of this step is there only if it is damaged: the run was resumed from an older one and came here again.
-    if (fs::exists(final_path)) discard_checkpoint(files_, final_path);
+    if (fs::exists(final_path)) try_to_remove([&] { discard_checkpoint(files_, final_path); });
     files_.rename(staged, final_path);
     files_.sync_directory(directory_);
   } catch (...) {
@@ -138,7 +138,8 @@ void CheckpointStore::remove_old(int keep) {
 /// The newest goes last: a run that is killed meanwhile never resumes from an older state than it had.
 void CheckpointStore::remove_all() {
   const std::vector<Found> found = list();
-  for (auto each = found.rbegin(); each != found.rend(); ++each) discard_checkpoint(files_, each->directory);
+  for (auto each = found.rbegin(); each != found.rend(); ++each)
+    try_to_remove([&] { discard_checkpoint(files_, each->directory); });
 }
 
 std::vector<CheckpointStore::Found> CheckpointStore::list() const {

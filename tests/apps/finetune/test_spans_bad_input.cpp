@@ -52,7 +52,8 @@ TEST_CASE("questions that cannot be trained or evaluated on are refused before t
   const SpanSetting version_1(false);
   check_refused(version_1, "--train",
                 {"a file of 2.0", to_version_2,
-                 "question q3: answers: expected exactly one to train on, got 0; hint: is_impossible is of SQuAD 2.0: "
+                 "question q3: answers: expected exactly one to train on, got 0; hint: questions without an answer are "
+                 "of SQuAD 2.0: "
                  "--task squad2 (prepare squad: --version-2)"});
   check_refused(
       version_1, "--eval",
@@ -165,8 +166,9 @@ TEST_CASE("version 1 answers the impossible questions of version 2 with a warnin
   support::write_text(setting.at("two.json"), support::small_squad(8, true).dump());
   const Outcome outcome = setting.run("run", {"--steps", "1", "--predict", setting.at("two.json")});
   CHECK(outcome.code == 0);
-  CHECK(outcome.error == "warning: " + setting.at("two.json") +
-                             ": questions with is_impossible, which version 1 answers all the same: 2, the first q3\n");
+  CHECK(outcome.error ==
+        "warning: " + setting.at("two.json") +
+            ": questions that have no answer, which version 1 answers all the same: 2, the first q3\n");
   CHECK(setting.json("run/predictions.json").size() == 8);
 }
 

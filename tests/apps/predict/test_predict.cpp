@@ -283,6 +283,8 @@ TEST_CASE("the words of a text are labelled and a long text in windows") {
     return setting.answers("lines", "{\"" + key + "\": [\"red fish\", \"birds\"]}", flags)[0];
   };
   CHECK(labelled("tokens") == labelled("words"));
+  CHECK(setting.answers("lines", R"({"text": "red fish", "tokens": ["r", "##ed"]})", flags) ==
+        setting.answers("lines", R"({"text": "red fish"})", flags));
   const auto word = labelled("words").at("words")[0];
   CHECK(word.at("word") == "red fish");
   CHECK(word.at("end") == 8);

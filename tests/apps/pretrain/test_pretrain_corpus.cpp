@@ -103,23 +103,6 @@ TEST_CASE("a corpus for a model whose added tokens it does not know is refused, 
   CHECK(behind.error == refusal + "\"[new]\"; hint: train on the text itself\n");
 }
 
-TEST_CASE("a corpus for a model that takes other long words for [UNK] is trained on with a warning") {
-  const PretrainSetting setting;
-  REQUIRE(setting.run("first", {"--steps", "1"}).code == 0);
-  prepare(setting, "text.txt", "corpus");
-  const std::string file = setting.directory / "first/tokenizer.json";
-  auto tokenizer = nlohmann::json::parse(support::read_text(file));
-  tokenizer["model"]["max_input_chars_per_word"] = 100;
-  support::write_text(file, tokenizer.dump());
-  const auto outcome = run_program(
-      "pretrain", {"--init", setting.directory / "first", "--input", setting.directory / "corpus", "--output",
-                   setting.directory / "second", "--steps", "1", "--max-seq-length", "24", "--batch-size", "2"});
-  CHECK(outcome.code == 0);
-  CHECK_MESSAGE(outcome.error.find("corpus: words of more than 200 characters are [UNK] in it, and for the model's "
-                                   "tokenizer those of more than 100\n") != std::string::npos,
-                outcome.error);
-}
-
 TEST_CASE("a changed byte of a corpus is found by --check-inputs all and by --validate-only, and none looks past it") {
   const PretrainSetting setting(60);
   prepare(setting, "text.txt", "corpus");

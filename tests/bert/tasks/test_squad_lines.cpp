@@ -89,6 +89,15 @@ TEST_CASE("lines with the same context that follow each other are the questions 
   }
 }
 
+TEST_CASE("SQuAD's JSON of which a line is an object by accident is no file of lines") {
+  const std::string article = R"({"paragraphs": [{"context": "a", "qas": [{"id": "ID", "question": "q"}]}]})";
+  const auto with_id = [&](const char* id) { return std::string(article).replace(article.find("ID"), 2, id); };
+  const std::vector<SquadParagraph> read =
+      Lines().read("{\"data\": [" + with_id("1") + "\n," + with_id("2") + "]}\n", "q.json");
+  REQUIRE(read.size() == 2);
+  CHECK(read[1].questions[0].id == "2");
+}
+
 TEST_CASE("a file of lines has the questions of the same file in SQuAD's JSON") {
   const std::filesystem::path file = paths::shared + "/data/squad/small/dev-v2.json";
   if (!std::filesystem::exists(file)) {

@@ -1,5 +1,6 @@
 #include "apps/finetune/run.h"
 #include "apps/finetune/sweep.h"
+#include "apps/finetune/sweep_directory.h"
 #include "apps/training_cli/training_main.h"
 
 int main(int argc, char** argv) {

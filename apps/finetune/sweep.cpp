@@ -6,18 +6,16 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <set>
 
 #include "apps/finetune/run.h"
-#include "bert/objectives/program_files.h"
+#include "apps/finetune/sweep_directory.h"
 #include "bert/report/report.h"
 #include "distributed/processes.h"
 #include "io/comma_list.h"
 #include "io/error.h"
 #include "io/files.h"
-#include "io/line_source.h"
 #include "io/say.h"
 #include "io/units.h"
 #include "training/run/run_directory.h"
@@ -26,8 +24,6 @@ namespace bertrand::finetune {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char *kTable = "sweep.tsv", *kSeeds = "sweep_seeds.tsv", *kPage = "report.html";
 
 struct Outcome {
   Trial trial;
@@ -192,56 +188,6 @@ void check_flags(const Trial& trial, const training::FlagTable& table, const std
   }
 }
 
-/// The runs have directories of their own. The table and the page lie beside these, and replace those of no other run,
-/// nor of a sweep that goes on.
-std::unique_ptr<training::RunDirectory> claim_directory(const training::Settings& settings,
-                                                        const std::vector<Trial>& trials) {
-  const fs::path& output = settings.output;
-  const training::ProgramFiles names = objectives::program_files();
-  auto directory = std::make_unique<training::RunDirectory>(output, training::ExistingRun::resume, names);
-  for (const auto& entry : fs::directory_iterator(output)) {
-    const std::string name = entry.path().filename().string();
-    if (!training::is_account(name, names) && !training::is_temporary(name, names) &&
-        training::belongs_to_run(entry.path(), names))
-      fail(Failure::usage,
-           "{}: expected a directory for a sweep, got one of a run, with {}; hint: name another --output",
-           output.string(), name);
-  }
-  if (settings.resume || settings.overwrite) return directory;
-  for (const Trial& trial : trials)
-    if (const std::string name = name_of(trial); fs::exists(output / name))
-      fail(Failure::usage,
-           "{}: expected no run there, got {}; hint: --resume goes on with the sweep, --overwrite begins "
-           "it anew",
-           output.string(), name);
-  for (const char* name : {kTable, kSeeds, kPage})
-    if (fs::exists(output / name))
-      fail(Failure::usage,
-           "{}: expected no sweep there, got {}; hint: --resume goes on with it, --overwrite replaces it",
-           output.string(), name);
-  return directory;
-}
-
-/// --overwrite: the runs of the sweep before, of which the new one may have none. A user's own files stay.
-void remove_earlier_runs(const Options& options) {
-  const training::ProgramFiles names = objectives::program_files();
-  const fs::path table = options.settings.output / kTable;
-  if (!options.settings.overwrite || !fs::exists(table)) return;
-  io::LineSource lines(table, "runs");
-  for (std::string_view line; lines.next(line);) {
-    const std::string name = fs::path(line.substr(line.rfind('\t') + 1)).filename().string();
-    const fs::path run = options.settings.output / name;
-    if (name.find('=') == std::string::npos || !training::is_own_run_config(run / training::kRunConfig)) continue;
-    {
-      training::RunDirectory earlier(run, training::ExistingRun::overwrite, names);
-      earlier.require_kept(options.files());
-      earlier.clear();
-    }
-    std::error_code has_more;
-    fs::remove(run, has_more);
-  }
-}
-
 /// Finds what would end the sweep later: a bad value, a flag that does not go with one that is given, runs that cannot
 /// be compared. Returns what they are compared by.
 JudgedBy check_before(const Options& options, const std::vector<Trial>& trials, const training::FlagTable& table) {
@@ -358,11 +304,13 @@ void sweep(Options options) {
   const JudgedBy judged_by = check_before(options, trials, table);
 
   const bool plans = options.settings.plan_only;
-  const auto directory = plans ? nullptr : claim_directory(options.settings, trials);
+  std::vector<std::string> names;
+  for (const Trial& trial : trials) names.push_back(name_of(trial));
+  const auto directory = plans ? nullptr : claim_directory(options.settings, names);
   for (const Trial& trial : trials)
     if (!plans) check(options_of(options, trial));
 
-  if (!plans) remove_earlier_runs(options);
+  if (!plans) remove_earlier_runs(options, *directory);
   const fs::path file = options.settings.output / kTable;
   std::vector<Outcome> outcomes;
   std::string said_plan;
@@ -387,13 +335,6 @@ void sweep(Options options) {
          io::counted(outcomes.size(), "run"), outcomes.back().failure);
   io::say(fmt::format("best of {} by {}: {}, {:.4f}{}: {}\n", outcomes.size(), judged_by.name, words_of(best->trial),
                       judged_by.figure(*best->result.score), text_of_equals(outcomes, *best), best->directory));
-}
-
-void refuse_directory_of_sweep(const Options& options) {
-  const fs::path& output = options.settings.output;  // empty if nothing is written
-  if (!output.empty() && fs::exists(output / kTable))
-    fail(Failure::usage, "{}: expected a directory for a run, got one of a sweep, with {}; hint: name another --output",
-         output.string(), kTable);
 }
 
 }  // namespace bertrand::finetune

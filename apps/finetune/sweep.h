@@ -29,7 +29,4 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
 /// evaluated on the same rows. A run whose numbers become infinite counts as failed, any other failure ends the sweep.
 void sweep(Options options);
 
-/// Throws Error(Failure::usage) if a run of its own would be written into the directory of a sweep.
-void refuse_directory_of_sweep(const Options& options);
-
 }  // namespace bertrand::finetune

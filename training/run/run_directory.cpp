@@ -172,12 +172,13 @@ void RunDirectory::find_earlier_run(ExistingRun existing) {
 }
 
 void RunDirectory::require_kept(const std::vector<fs::path>& inputs) const {
+  std::error_code absent;  // a file that is not there is no directory
   for (const fs::path& input : inputs)
     for (const fs::path& entry : earlier_)
-      if (!input.empty() && is_within(input, entry))
+      if (!input.empty() && (is_within(input, entry) || fs::equivalent(input, path_, absent)))
         fail(Failure::usage,
-             "--overwrite: expected input outside the run that it removes, got {}; hint: name another --output",
-             input.string());
+             "{}: --overwrite: expected input outside the run that it removes, got {}; hint: name another --output",
+             path_.string(), input.string());
 }
 
 void RunDirectory::clear() {

@@ -26,7 +26,7 @@ class RunDirectory {
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
 
-  /// Throws Error(Failure::usage) if clear() would remove one of these files or directories.
+  /// Throws Error(Failure::usage) if clear() would remove one of these files or directories, or what is in one.
   void require_kept(const std::vector<std::filesystem::path>& inputs) const;
   /// Removes the run that is to be overwritten, and nothing else: called when there is something to put in its place.
   void clear();

@@ -211,7 +211,8 @@ TEST_CASE("the run that holds the input is not overwritten, nor is any input by 
   for (const std::string model : {"run/checkpoint-1", "run/model.safetensors"}) {
     const Outcome outcome = setting.run({"--model", setting.at(model), "--overwrite"});
     CHECK(outcome.code == 2);
-    CHECK(outcome.error == "error: --overwrite: expected input outside the run that it removes, got " +
+    CHECK(outcome.error == "error: " + setting.at("run") +
+                               ": --overwrite: expected input outside the run that it removes, got " +
                                setting.at(model) + "; hint: name another --output\n");
   }
   const std::string text = read_text(setting.at("train.csv"));

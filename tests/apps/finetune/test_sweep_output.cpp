@@ -5,7 +5,10 @@
 #include <sstream>
 
 #include "support/small_finetuning.h"
+#include "training/run/run_directory.h"
 
+using bertrand::training::ExistingRun;
+using Held = bertrand::training::RunDirectory;
 using support::Outcome;
 using support::read_text;
 
@@ -59,6 +62,39 @@ TEST_CASE("a sweep over seeds has the mean and the deviation of each combination
   CHECK_FALSE(std::filesystem::exists(setting.at("run/weight-decay=1e6,seed=1")));
   CHECK_FALSE(std::filesystem::exists(setting.at("run/weight-decay=1e6,seed=2/run_config.json")));
   CHECK(std::filesystem::exists(setting.at("run/weight-decay=1e6,seed=2/notes")));
+}
+
+TEST_CASE("--overwrite of a sweep removes no run if one of them is read or in use") {
+  const support::SmallFinetuning setting(30);
+  REQUIRE(setting.train({"--sweep", "seed=1,2"}).code == 0);
+  const std::string second = setting.at("run/seed=2");
+  std::filesystem::create_directory_symlink(second, setting.at("link"));
+  for (const std::string& model : {second, second + "/checkpoint-1", setting.at("link")}) {
+    const Outcome outcome = setting.train({"--sweep", "weight-decay=0,0.1", "--overwrite", "--model", model});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.error == "error: " + second + ": --overwrite: expected input outside the run that it removes, got " +
+                               model + "; hint: name another --output\n");
+  }
+  {
+    const Held in_use(second, ExistingRun::resume);
+    const Outcome outcome = setting.train({"--sweep", "weight-decay=0,0.1", "--overwrite"});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.error.find(second + ": output directory in use by process ") != std::string::npos);
+  }
+  for (const char* const kept :
+       {"seed=1/model.safetensors", "seed=2/model.safetensors", "sweep.tsv", "sweep_seeds.tsv", "report.html"})
+    CHECK(std::filesystem::exists(setting.at(std::string("run/") + kept)));
+}
+
+TEST_CASE("no table names runs that --overwrite removed, also if the first new run fails") {
+  const support::SmallFinetuning setting(30);
+  REQUIRE(setting.train({"--sweep", "seed=1,2"}).code == 0);
+  const Held in_use(setting.at("run/weight-decay=0"), ExistingRun::resume);
+  const Outcome outcome = setting.train({"--sweep", "weight-decay=0,0.1", "--overwrite"});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.starts_with("removing 2 runs of the sweep before\nrun 1 of 2: "));
+  for (const char* const gone : {"seed=1", "seed=2", "sweep.tsv", "sweep_seeds.tsv", "report.html"})
+    CHECK_FALSE(std::filesystem::exists(setting.at(std::string("run/") + gone)));
 }
 
 TEST_CASE("the plan of a run is said if it is not that of the run before") {

@@ -130,10 +130,10 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
     RunDirectory directory(path, ExistingRun::overwrite, kFiles);
     fs::create_symlink(path / "checkpoint-10", parent / "link");
     for (const fs::path& input : {path / "checkpoint-10", path / "checkpoint-10/vocab.txt", path / "model.safetensors",
-                                  path / "../run/metrics.jsonl", parent / "link"})
+                                  path / "../run/metrics.jsonl", parent / "link", path, parent / "run/."})
       CHECK_THROWS_WITH(directory.require_kept({"", parent / "data.txt", input}),
-                        ("--overwrite: expected input outside the run that it removes, got " + input.string() +
-                         "; hint: name another --output")
+                        (path.string() + ": --overwrite: expected input outside the run that it removes, got " +
+                         input.string() + "; hint: name another --output")
                             .c_str());
     directory.require_kept({path / "checkpoint-notes.md", parent / "data.txt", "", parent / "run2"});
     directory.clear();

@@ -50,14 +50,14 @@ Job read_job(Options& options) {
   if (options.train.empty() && !training::is_given("--kind", options.settings.command))
     if (const auto kind = io::find_choice(tasks::problem_types(), config.problem_type))
       options.kind = io::name_in(tasks::kinds(), *kind);
-  if (options.train.empty())
-    if (const std::string taken = take_flags_of_model(options);
-        !taken.empty() && !options.settings.quiet && distributed::launched().rank == 0)
-      io::say(fmt::format("of {}: {}\n", (options.model / training::kRunConfig).string(), io::one_line(taken)));
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   const std::optional<std::int64_t> trained = options.train.empty() ? trained_length(options.model) : std::nullopt;
   options.settings.max_seq_length =
       options.settings.sequence_length(config.max_position_embeddings, trained.value_or(options.usual_length()));
+  if (options.train.empty())
+    if (const std::string taken = take_flags_of_model(options);
+        !taken.empty() && !options.settings.quiet && distributed::launched().rank == 0)
+      io::say(fmt::format("of {}: {}\n", (options.model / training::kRunConfig).string(), io::one_line(taken)));
   auto tokenizer = std::make_unique<const text::Tokenizer>(bert::read_tokenizer(options.model, words, config));
   auto task = make_task(options, config, *tokenizer);
   task->decide_by(options.metric_for_best_model);

@@ -22,8 +22,8 @@ struct Job {
 };
 
 /// Fills in --max-seq-length, and of a model that is used as it is --kind and what take_flags_of_model() takes, if they
-/// were not given. A run that goes on
-/// needs nothing of its start model that a checkpoint has not: --model becomes that if it is gone.
+/// were not given. A run that goes on needs nothing of its start model that a checkpoint has not: --model becomes that
+/// if it is gone.
 Job read_job(Options& options);
 
 /// --validate-only: what the files have. Throws Error(Failure::input) after a line for each of the first bad rows.

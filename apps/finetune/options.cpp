@@ -148,7 +148,7 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
   table
       .path({"--model",
              "model directory or TensorFlow checkpoint; without --train the columns, lengths and other flags of the "
-             "task that are not given are those of the run that made it",
+             "task that are not given are those of the run that made it, if they fit",
              local, "", "PATH"},
             options.model)
       .required = true;

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "bert/tasks/labels.h"
+#include "bert/tasks/table.h"
 #include "io/error.h"
 #include "io/json.h"
+#include "io/line_source.h"
+#include "io/numbers.h"
 #include "training/run/run_files.h"
 
 namespace bertrand::finetune {
@@ -55,6 +59,47 @@ std::string text_of(const io::Json& value, const std::string& where) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+/// The names in the first row of a table, or the keys of the first of its objects; none if that has several lines, or
+/// cannot be read: who reads the whole file says why.
+std::vector<std::string> columns_of(const std::filesystem::path& file) {
+  std::error_code absent;
+  if (!std::filesystem::is_regular_file(file, absent)) return {};  // a pipe can be read but once
+  const tasks::TableFormat format = tasks::table_format(file.string());
+  try {
+    io::LineSource lines(file, "rows");
+    std::string_view line;
+    return lines.next(line) ? tasks::parse_table(line, file.string(), format).columns : std::vector<std::string>{};
+  } catch (const Error& error) {
+    if (error.failure() != Failure::input) throw;
+    return {};
+  }
+}
+
+/// Whether the files that are read have all columns that are named. A number says nothing about another file.
+bool data_have_columns(const Options& options) {
+  const std::string &text = options.columns.text, &pair = options.columns.pair, &label = options.columns.label;
+  for (const std::string& name : {text, pair, label})
+    if (io::number_in<std::size_t>(name)) return false;
+  for (const auto& file : {options.evaluation, options.prediction}) {
+    if (file.empty()) continue;
+    const std::vector<std::string> columns = columns_of(file);
+    const auto has = [&](const std::string& name) { return name.empty() || std::ranges::count(columns, name) > 0; };
+    const bool has_label =
+        has(label) || (options.kind == "multi-label" &&
+                       std::ranges::all_of(tasks::split_labels(label, options.label_separator), has));
+    if (!has(text) || !has(pair) || (file == options.evaluation && !has_label)) return false;
+  }
+  return true;
+}
+
+/// Whether --max-seq-length leaves room for a length of this name.
+bool has_room(const Options& options, const std::string& name) {
+  const std::int64_t length = *options.settings.max_seq_length;
+  if (name == "--max-query-length") return options.max_query_length + (options.ranks() ? 2 : 4) <= length;
+  if (name == "--doc-stride" && !options.finds_spans()) return options.doc_stride.value_or(0) + 3 <= length;
+  return true;
+}
+
 }  // namespace
 
 void refuse_flags_of_other_tasks(const Options& options) {
@@ -72,14 +117,6 @@ void refuse_flags_of_other_tasks(const Options& options) {
 }
 
 std::string take_flags_of_model(Options& options) {
-  static const std::vector<std::string> columns = {"--text-column", "--text-pair-column", "--label-column", "--header"},
-                                        others = {"--layout",
-                                                  "--label-separator",
-                                                  "--max-query-length",
-                                                  "--doc-stride",
-                                                  "--n-best-size",
-                                                  "--max-answer-length",
-                                                  "--null-score-diff-threshold"};
   const std::filesystem::path record = options.model / training::kRunConfig;
   if (!training::is_own_run_config(record)) return "";
   const io::Json settings = io::read_json(record)["settings"];
@@ -89,33 +126,39 @@ std::string take_flags_of_model(Options& options) {
 
   training::FlagTable table;
   add_own_flags(table, options);
-  const auto is_given = [&](const std::string& name) {
-    const training::Flag& flag = table.flag(name);
-    return training::is_given(name, options.settings.command) ||
-           (!flag.negative.empty() && training::is_given(flag.negative, options.settings.command));
-  };
-  std::vector<std::string> names = others;
-  if (options.kind != "multi-label") std::erase(names, "--label-separator");
-  if (std::ranges::none_of(columns, is_given)) names.insert(names.begin(), columns.begin(), columns.end());
+  const auto is_given = [&](const std::string& name) { return training::is_given(name, options.settings.command); };
   std::string taken;
-  for (const std::string& name : names) {
+  const auto take = [&](const std::string& name) {
+    if (!understands(options.task, name) || is_given(name) || !has(name.substr(2))) return;
+    const std::string value =
+        text_of(settings[name.substr(2)], fmt::format("{}: settings: {}", record.string(), name.substr(2)));
+    const Options before = options;
     const training::Flag& flag = table.flag(name);
-    if (!understands(options.task, name) || is_given(name) || !has(name.substr(2))) continue;
-    const std::string where = fmt::format("{}: settings: {}", record.string(), name.substr(2));
-    const std::string value = text_of(settings[name.substr(2)], where);
-    const std::string before = flag.target.value();
-    if (value.empty() || value == before) continue;
-    if (flag.type.empty() && value != "true" && value != "false")
-      fail(Failure::model, "{}: expected true or false, got {}", where, io::shown(settings[name.substr(2)]));
+    const std::string usual = flag.target.value();
+    if (value.empty() || value == usual) return;
     try {
       flag.target.set({value});
-      options.token_options();  // refuses columns that are no numbers
     } catch (const Error& error) {
       fail(Failure::model, "{}: settings: {}", record.string(), error.what());
     }
-    if (flag.target.value() == before) continue;  // 0.0 is 0
-    taken += (taken.empty() ? "" : ", ") + (flag.type.empty() ? flag.negative : name + " " + value);
+    if (!has_room(options, name)) options = before;
+    else if (flag.target.value() != usual)  // 0.0 is 0
+      taken += (taken.empty() ? "" : ", ") + name + " " + value;
+  };
+  const std::vector<std::string> of_columns = {"--text-column", "--text-pair-column", "--label-column", "--header",
+                                               "--no-header"};
+  if (options.task == "custom" && std::ranges::none_of(of_columns, is_given)) {
+    const Options before = options;
+    for (const char* name : {"--text-column", "--text-pair-column", "--label-column"}) take(name);
+    if (options.kind == "multi-label") take("--label-separator");
+    if (!data_have_columns(options)) {
+      options = before;
+      taken.clear();
+    }
   }
+  for (const char* name :
+       {"--max-query-length", "--doc-stride", "--n-best-size", "--max-answer-length", "--null-score-diff-threshold"})
+    take(name);
   return taken;
 }
 

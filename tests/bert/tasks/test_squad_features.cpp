@@ -160,7 +160,8 @@ TEST_CASE("questions that cannot be trained on are refused with their id") {
   impossible[0].questions[0].answers.clear();
   impossible[0].questions[0].is_impossible = true;
   CHECK(refusal(impossible, false) ==
-        "f: question q: answers: expected exactly one to train on, got 0; hint: questions without an answer are of SQuAD 2.0: "
+        "f: question q: answers: expected exactly one to train on, got 0; hint: questions without an answer are of "
+        "SQuAD 2.0: "
         "--task squad2 (prepare squad: --version-2)");
   auto silent = one_question({.text = "beta", .start = 6});
   silent[0].questions[0].is_impossible.reset();

@@ -35,8 +35,8 @@ std::size_t text_bytes(const SquadParagraph& paragraph);
 using ParagraphFilter = std::function<bool(std::size_t number)>;
 
 /// Reads a file as it streams by: SQuAD's JSON, or a question a line (bert/tasks/squad_lines.h), which files named
-/// .jsonl and .ndjson have and others whose first line is an object and not the last. Of SQuAD's JSON, memory is little
-/// more than the texts. Keys that SQuAD does not have, and plausible_answers, are passed over. Throws
+/// .jsonl and .ndjson have, and others whose first lines, of 1 MiB at most, are objects. Of SQuAD's JSON, memory is
+/// little more than the texts. Keys that SQuAD does not have, and plausible_answers, are passed over. Throws
 /// Error(Failure::io) if the file cannot be read, and Error(Failure::input) naming file, place
 /// (data[3].paragraphs[0].qas[1].id), expected and got: no JSON, a value of another kind, a key that is missing or
 /// comes twice, an id that comes twice, more than 64 levels.

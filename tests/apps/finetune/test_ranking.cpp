@@ -167,7 +167,7 @@ TEST_CASE("a prediction that was stopped does not go on with another vocabulary,
   std::string other_words = support::kSmallVocabulary;
   other_words.replace(other_words.find("one\ntwo"), 7, "two\none");
   write_text(setting.at("vocab.txt"), other_words);
-  CHECK(refusal({"--resume", "--vocab-file", setting.at("vocab.txt")}) == refused);
+  CHECK(refusal({"--resume", "--vocab-file", setting.at("vocab.txt")}).ends_with(refused));
   write_text(setting.at("run/added_tokens.json"), R"({"one": 10})");
   CHECK(refusal({"--resume"}) == refused);
   std::filesystem::remove(setting.at("run/added_tokens.json"));

@@ -153,11 +153,13 @@ TEST_CASE("a signal while models are loaded ends the server before the next one"
   for (int i = 0; i < 100; ++i) options.models.push_back(std::to_string(i) + "=" + setting / "half");
   options.service.http.port = 0;
   options.service.model.machine.threads = 1;
+  struct sigaction before {};
+  sigaction(SIGTERM, nullptr, &before);  // that of the tests
   const pid_t child = fork();
   if (child == 0) {
-    std::thread([] {
-      struct sigaction now {};
-      while (now.sa_handler == SIG_DFL) sigaction(SIGTERM, nullptr, &now);  // until it no longer ends the process
+    std::thread([before] {
+      struct sigaction now = before;
+      while (now.sa_handler == before.sa_handler) sigaction(SIGTERM, nullptr, &now);  // until the server has its own
       std::raise(SIGTERM);
     }).detach();
     const std::string refusal = support::refusal(Failure::interrupted, [&] { serve::run(options); });

@@ -161,10 +161,10 @@ Question rerank(const Request& request, const Models& models, const Limits& limi
   Options options(request.body);
   const Json &query = options.given("query", "a text"), &texts = options.given("texts", "a list of texts");
   if (!query.is_string()) refuse(422, "Input validation error: query: expected a string, got {}", io::shown(query));
-  check(query.get_ref<const std::string&>(), false, limits, "query");
+  const std::size_t bytes = query.get_ref<const std::string&>().size();
+  if (bytes == 0) refuse(400, "Input validation error: `query` cannot be empty");
   if (!texts.is_array()) refuse(422, "Input validation error: texts: expected a list, got {}", io::shown(texts));
   check(texts, true, limits, "texts");
-  const std::size_t bytes = query.get_ref<const std::string&>().size();
   if (bytes > kMostQueryBytes / texts.size())
     refuse(413, "Input validation error: query: expected at most {} bytes with {} texts, got {}",
            kMostQueryBytes / texts.size(), texts.size(), bytes);

@@ -135,11 +135,13 @@ void CheckpointStore::remove_old(int keep) {
       try_to_remove([&] { discard_checkpoint(files_, found.directory); });
 }
 
-/// The newest goes last: a run that is killed meanwhile never resumes from an older state than it had.
+/// The newest goes last: a run that is killed meanwhile never resumes from an older state than it had. For the same
+/// reason all stay after one that cannot be removed.
 void CheckpointStore::remove_all() {
   const std::vector<Found> found = list();
-  for (auto each = found.rbegin(); each != found.rend(); ++each)
-    try_to_remove([&] { discard_checkpoint(files_, each->directory); });
+  try_to_remove([&] {
+    for (auto each = found.rbegin(); each != found.rend(); ++each) discard_checkpoint(files_, each->directory);
+  });
 }
 
 std::vector<CheckpointStore::Found> CheckpointStore::list() const {

@@ -32,7 +32,8 @@ class CheckpointStore {
   /// Removes damaged checkpoints, and all but the newest `keep` of the others. One that cannot be removed stays, with
   /// a warning. A directory of that name that another program wrote stays.
   void remove_old(int keep);
-  /// Removes all of this program's checkpoints. One that cannot be removed stays, with a warning.
+  /// Removes all of this program's checkpoints. One that cannot be removed stays, with all that are newer, and
+  /// a warning.
   void remove_all();
 
   struct Found {

@@ -274,6 +274,6 @@ TEST_CASE("files of finetune that predict would take for texts are refused with 
             ":1: expected a question and its context in each line, got SQuAD's JSON; hint: finetune --task squad "
             "--model … --predict reads it\n");
   CHECK(setting.lines("[MASK] red\n").code == 0);
-  CHECK(setting.lines("[{a} red] [MASK]\n").code == 0);
+  CHECK(setting.lines("[{a} red] [MASK] bird\n").code == 0);
   CHECK(setting.lines("{\"text\": \"red [MASK]\", \"data\": [1]}\n").code == 0);
 }

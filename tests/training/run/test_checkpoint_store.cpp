@@ -81,20 +81,19 @@ TEST_CASE("what an earlier process of this number left of a checkpoint is no par
 }
 
 TEST_CASE("checkpoints that are all removed go oldest first: a run never goes on from an older one meanwhile") {
-  for (int failing = 1, calls = 1000; failing <= calls; ++failing) {
+  int failing = 0, calls = 0;
+  do {
+    ++failing;
     CAPTURE(failing);
     const support::TemporaryDirectory directory;
     for (const int step : {8, 9, 10}) save(directory / "", step);
     support::FailingFiles files(failing, "Input/output error");
-    CheckpointStore store(directory / "", files);
-    try {
-      store.remove_all();
-      calls = files.calls();
-    } catch (const Error&) {
-    }
+    CheckpointStore(directory / "", files).remove_all();  // what fails is a warning
+    calls = files.calls();
     const std::int64_t newest = newest_step(directory / "");
     CHECK((newest == 10 || newest == 0));
-  }
+  } while (calls >= failing);
+  CHECK(calls >= 6);  // three names and three directories
 }
 
 TEST_CASE("a directory without checkpoints has no newest one") {

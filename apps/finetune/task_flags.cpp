@@ -92,7 +92,9 @@ bool data_have_columns(const Options& options) {
   return true;
 }
 
-/// Whether --max-seq-length leaves room for a length of this name.
+/// Whether --max-seq-length leaves room for a length of this name, else the reader of the data refuses it. Beside a
+/// question stand [CLS], two [SEP] and a token of its context; beside a query, which counts its own, a token and [SEP];
+/// beside the overlap of two windows of words [CLS], [SEP] and a token.
 bool has_room(const Options& options, const std::string& name) {
   const std::int64_t length = *options.settings.max_seq_length;
   if (name == "--max-query-length") return options.max_query_length + (options.ranks() ? 2 : 4) <= length;

@@ -14,6 +14,8 @@ namespace {
 
 constexpr Dim kBlock = 16384;  // elements a piece of work
 
+// Pointers are taken before a loop: a store may alias a Tensor, so that as() would be asked for each vector.
+
 template <class To, class From>
 To convert(From x) {
   constexpr bool kFromHalf = std::is_same_v<From, Float16> || std::is_same_v<From, BFloat16>;
@@ -60,11 +62,15 @@ void CpuBackend::fill(const Tensor& out, double value) {
 void CpuBackend::cast(const Tensor& x, const Tensor& out) {
   dispatch(x.dtype(), [&]<class From>() {
     dispatch(out.dtype(), [&]<class To>() {
+      const From* const from = x.as<From>();
+      To* const to = out.as<To>();
       parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
         if constexpr (std::is_same_v<From, To>)
-          std::memcpy(out.as<To>() + begin, x.as<To>() + begin, static_cast<std::size_t>(end - begin) * sizeof(To));
-        else
-          for (Dim i = begin; i < end; ++i) out.as<To>()[i] = convert<To>(x.as<From>()[i]);
+          std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(To));
+        else if constexpr (std::is_same_v<Compute<From>, float> && std::is_same_v<Compute<To>, float>)
+          for_lanes<float>(end - begin,
+                           [&](Dim i, Dim n) { Lanes<float>::load(from + begin + i, n).store(to + begin + i, n); });
+        else std::transform(from + begin, from + end, to + begin, convert<To, From>);
       });
     });
   });
@@ -82,10 +88,13 @@ void CpuBackend::copy_past_caches(const Tensor& x, const Tensor& out) {
 void CpuBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
   dispatch_real("unary", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
+    const T* const from = x.as<T>();
+    T* const to = out.as<T>();
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
-      const T* from = x.as<T>() + begin;
-      T* to = out.as<T>() + begin;
-      for_lanes<C>(end - begin, [&](Dim i, Dim n) { apply(op, Lanes<C>::load(from + i, n)).store(to + i, n); });
+      for_lanes<C>(end - begin, [&](Dim i, Dim n) {
+        i += begin;
+        apply(op, Lanes<C>::load(from + i, n)).store(to + i, n);
+      });
     });
   });
 }
@@ -94,10 +103,12 @@ void CpuBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, con
                                 const Tensor& sum_of_rows) {
   dispatch_real("unary_backward", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
+    const T *const from = x.as<T>(), *const gradient = dy.as<T>();
+    T* const to = dx.as<T>();
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
       for_lanes<C>(end - begin, [&](Dim i, Dim n) {
         i += begin;
-        (slope(op, Lanes<C>::load(x.as<T>() + i, n)) * Lanes<C>::load(dy.as<T>() + i, n)).store(dx.as<T>() + i, n);
+        (slope(op, Lanes<C>::load(from + i, n)) * Lanes<C>::load(gradient + i, n)).store(to + i, n);
       });
     });
   });
@@ -108,11 +119,13 @@ void CpuBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tenso
   const auto typed = [&]<class T, class B>() {
     using C = Compute<T>;
     const Dim columns = b.elements();
+    const T* const left = a.as<T>();
+    const B* const right = b.as<B>();
+    T* const to = out.as<T>();
     const auto row = [&](Dim first, Dim begin, Dim end) {  // columns [begin, end) of the row that starts at `first`
       for_lanes<C>(end - begin, [&](Dim c, Dim n) {
         c += begin;
-        const auto x = Lanes<C>::load(a.as<T>() + first + c, n), y = Lanes<C>::load(b.as<B>() + c, n);
-        combine(op, x, y).store(out.as<T>() + first + c, n);
+        combine(op, Lanes<C>::load(left + first + c, n), Lanes<C>::load(right + c, n)).store(to + first + c, n);
       });
     };
     if (columns == a.elements()) parallel(columns, kBlock, [&](Dim begin, Dim end) { row(0, begin, end); });
@@ -130,9 +143,12 @@ void CpuBackend::scale(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("scale", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Lanes<C> f(static_cast<C>(factor));
+    const T* const from = x.as<T>();
+    T* const to = out.as<T>();
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
       for_lanes<C>(end - begin, [&](Dim i, Dim n) {
-        (Lanes<C>::load(x.as<T>() + begin + i, n) * f).store(out.as<T>() + begin + i, n);
+        i += begin;
+        (Lanes<C>::load(from + i, n) * f).store(to + i, n);
       });
     });
   });
@@ -157,10 +173,13 @@ void CpuBackend::dropout(const Tensor& x, const Dropout& dropout, const Tensor& 
     using C = Compute<T>;
     const Dim rows = x.shape().rows(), columns = x.shape().columns();
     const auto* keys = dropout.row_keys.as<std::int64_t>();
+    const T* const from = x.as<T>();
+    T* const to = out.as<T>();
     parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r)
         for_dropout_row<C>(dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
-          (Lanes<C>::load(x.as<T>() + r * columns + c, n) * multiplier).store(out.as<T>() + r * columns + c, n);
+          c += r * columns;
+          (Lanes<C>::load(from + c, n) * multiplier).store(to + c, n);
         });
     });
   });

@@ -1,5 +1,6 @@
 // How numbers of two bytes come into a register of floats and leave it again, rounded to the nearest, ties to even: the
-// same bits as the conversions of BFloat16 and Float16 in tensor/dtype.h. Widening is exact.
+// same bits as the conversions of BFloat16 and Float16 in tensor/dtype.h, but for which NaN a NaN becomes. Widening is
+// exact.
 #pragma once
 #include <Eigen/Core>
 #include <bit>

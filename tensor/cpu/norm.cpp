@@ -79,7 +79,7 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
       std::fill_n(block_gamma, 2 * columns, C(0));
       for (Dim r = block * kBlockRows; r < std::min(rows, (block + 1) * kBlockRows); ++r) {
         const T *const s = sum.as<T>() + r * columns, *const g = dy.as<T>() + r * columns;
-        T* const ds = dsum.as<T>() + r * columns;
+        T *const ds = dsum.as<T>() + r * columns, *const dropped = dx ? dx.as<T>() + r * columns : nullptr;
         const Lanes<C> mean(statistics.as<C>()[2 * r]), inverse(statistics.as<C>()[2 * r + 1]);
         Lanes<C> dx_hat_sum(C(0)), product_sum(C(0));
         for_lanes<C>(columns, [&](Dim c, Dim n) {
@@ -100,9 +100,9 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
               fma(Lanes<C>::load(g + c, n), Lanes<C>::load(gamma + c, n), Lanes<C>(C(0)) - mean_dx_hat);
           (fma(Lanes<C>(C(0)) - normalized, mean_product, centred) * inverse).store(ds + c, n);
         });
-        if (dx)
+        if (dropped)
           for_dropout_row<C>(options.dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
-            (Lanes<C>::load(ds + c, n) * multiplier).store(dx.as<T>() + r * columns + c, n);
+            (Lanes<C>::load(ds + c, n) * multiplier).store(dropped + c, n);
           });
       }
     });

@@ -26,11 +26,12 @@ void CpuBackend::softmax_backward(const Tensor& y, const Tensor& dy, const Tenso
     using C = Compute<T>;
     const Dim columns = y.shape().columns();
     parallel(y.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
-      for (Dim r = begin * columns; r < end * columns; r += columns) {
-        const Lanes<C> dot(row_dot(y.as<T>() + r, dy.as<T>() + r, columns));
+      for (Dim r = begin; r < end; ++r) {
+        const T *const row = y.as<T>() + r * columns, *const gradient = dy.as<T>() + r * columns;
+        T* const to = dx.as<T>() + r * columns;
+        const Lanes<C> dot(row_dot(row, gradient, columns));
         for_lanes<C>(columns, [&](Dim c, Dim n) {  // dx = y (dy − Σ y dy)
-          (Lanes<C>::load(y.as<T>() + r + c, n) * (Lanes<C>::load(dy.as<T>() + r + c, n) - dot))
-              .store(dx.as<T>() + r + c, n);
+          (Lanes<C>::load(row + c, n) * (Lanes<C>::load(gradient + c, n) - dot)).store(to + c, n);
         });
       }
     });

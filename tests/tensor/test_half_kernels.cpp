@@ -79,10 +79,13 @@ void check_loads_and_stores(Backend& backend) {
   const Tensor sums = ops::full(all.shape(), 0, DType::f32, backend);
   ops::add_into(all, sums);
   const auto widened = ops::to_host<float>(sums);
+  const Tensor wide = ops::cast(all, DType::f32);
+  const auto cast = ops::to_host<float>(wide);
   // Products that end between two numbers, on the middle between them, beyond the largest and below the smallest.
   for (const double factor : {1.0, 1.00390625, 1.01171875, 0.75, 3.0, 1e-3, 300.0}) {
-    std::vector<Half> rounded(65536);
+    std::vector<Half> rounded(65536), narrowed(65536);
     backend.download(ops::scale(all, factor), rounded.data());
+    backend.download(ops::cast(ops::scale(wide, factor), dtype_of<Half>()), narrowed.data());
     int wrong = 0;
     for (std::uint32_t i = 0; i < 65536; ++i) {
       Half x;
@@ -90,8 +93,10 @@ void check_loads_and_stores(Backend& backend) {
       const float exact = static_cast<float>(x);
       const Half expected(exact * static_cast<float>(factor));
       const bool nan = std::isnan(exact);
-      wrong += nan ? !std::isnan(widened[i]) || !std::isnan(static_cast<float>(rounded[i]))
-                   : widened[i] != exact || rounded[i].bits != expected.bits;
+      const auto is_nan = [](auto y) { return std::isnan(static_cast<float>(y)); };
+      wrong += nan ? !is_nan(widened[i]) || !is_nan(cast[i]) || !is_nan(rounded[i]) || !is_nan(narrowed[i])
+                   : widened[i] != exact || cast[i] != exact || rounded[i].bits != expected.bits ||
+                         narrowed[i].bits != expected.bits;
     }
     CHECK_MESSAGE(wrong == 0, name_of(dtype_of<Half>()) << " times " << factor << ": " << wrong << " of 65536");
   }

@@ -1,7 +1,7 @@
 #include "tensor/shape.h"
 
 void bertrand::Shape::refuse_product() const {
-  fail(Failure::bug, "shape: expected dimensions whose product is below 2^63, got {}", *this);
+  fail(Failure::bug, "shape: expected dimensions whose product is below 2^59, got {}", *this);
 }
 
 fmt::format_context::iterator fmt::formatter<bertrand::Shape>::format(const bertrand::Shape& shape,

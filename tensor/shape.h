@@ -1,5 +1,6 @@
 // The extent of a tensor: up to six dimensions, row-major.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -14,8 +15,8 @@ using Dim = std::int64_t;
 /// Elements that kernels take at once: a whole vector of f32. Windows of flat tensors begin at its multiples.
 inline constexpr Dim kVectorElements = 16;
 
-/// Dimensions of a contiguous tensor, stored inline, whose product is below 2^63. Axes may be counted from the end:
-/// shape[-1] is the last.
+/// Dimensions of a contiguous tensor, stored inline, whose product is below 2^59, so that bytes can be counted; a 0
+/// among them counts as 1 there. Axes may be counted from the end: shape[-1] is the last.
 class Shape {
  public:
   static constexpr int kMaxRank = 6;
@@ -65,7 +66,7 @@ class Shape {
   void check_product() const {
     Dim n = 1;
     for (const Dim d : dims())
-      if (__builtin_mul_overflow(n, d, &n)) refuse_product();
+      if (__builtin_mul_overflow(n, std::max<Dim>(d, 1), &n) || n >= Dim{1} << 59) refuse_product();
   }
   [[noreturn]] void refuse_product() const;
 

@@ -87,7 +87,7 @@ class Tensor {
   }
   /// A window of this tensor's elements, counted flat from `first`.
   Tensor window(Dim first, const Shape& shape) const {
-    check(first >= 0 && first + shape.elements() <= elements(),
+    check(first >= 0 && first <= elements() - shape.elements(),
           "window: expected elements within x, got {} elements from element {} of x {}, which has {}", shape.elements(),
           first, shape_, elements());
     Tensor view = *this;

@@ -64,8 +64,9 @@ void run_backward(Node& node, const Tensor& dy) {
     GradientSlot& slot = *node.inputs[i];
     check(static_cast<bool>(grads[i]), "{}: backward: expected a gradient for input {}, got an empty tensor", node.op,
           i);
-    check(grads[i].shape() == slot.shape, "{}: backward: expected gradient {} to be {}, as its input is, got {}",
-          node.op, i, slot.shape, grads[i].shape());
+    check(grads[i].shape() == slot.shape && grads[i].dtype() == slot.dtype,
+          "{}: backward: expected gradient {} to be {} {}, as its input is, got {} {}", node.op, i, name_of(slot.dtype),
+          slot.shape, name_of(grads[i].dtype()), grads[i].shape());
     check_finite(grads[i], node.op, "backward");
     if (!wanted.given(i)) accumulate(slot, grads[i]);
     else

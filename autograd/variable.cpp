@@ -24,16 +24,13 @@ Variable record(const char* op, Tensor value, const std::vector<Variable>& input
     node->values.emplace_back(input.value());
   }
   node->values.emplace_back(out.value());
-  out.slot_ = std::make_shared<GradientSlot>();
-  out.slot_->shape = out.shape();
+  out.slot_ = std::make_shared<GradientSlot>(out.value());
   out.slot_->node = std::move(node);
   return out;
 }
 
 Variable::Variable(Tensor value, bool requires_grad) : value_(std::move(value)) {
-  if (!requires_grad) return;
-  slot_ = std::make_shared<GradientSlot>();
-  slot_->shape = value_.shape();
+  if (requires_grad) slot_ = std::make_shared<GradientSlot>(value_);
 }
 
 Tensor Variable::grad() const {

@@ -23,7 +23,8 @@ using Grads = std::vector<Tensor>;  ///< one for each input, in order; empty if 
 using Backward = std::function<Grads(const Tensor& dy, Wanted& wanted)>;
 
 /// Makes the Variable of an op's result and remembers how to differentiate it: the only door into the graph. If no
-/// input wants a gradient, or under NoGrad, the closure and what it captured are dropped at once.
+/// input wants a gradient, or under NoGrad, the closure and what it captured are dropped at once. A closure should
+/// capture value()s: a Variable would keep its whole history, one op inside the other.
 ///
 /// The values of inputs and result must not be written in place until backward() has passed, since the closure may have
 /// captured them. backward() notices writes by ops:: and by an optimizer, and refuses the graph.
@@ -32,7 +33,10 @@ Variable record(const char* op, Tensor value, const std::vector<Variable>& input
 /// Where the gradient of one value gathers, and the op that made the value. Values and slots are apart: the graph links
 /// slots, so that it keeps alive only those values that some closure captured.
 struct GradientSlot {
-  Shape shape;
+  explicit GradientSlot(const Tensor& value) : shape(value.shape()), dtype(value.dtype()) {}
+
+  const Shape shape;  ///< of the value, and so of its gradient
+  const DType dtype;
   Tensor gradient;
   std::shared_ptr<Node> node;  ///< null for leaves
   bool spent = false;          ///< whether backward() has passed and taken the node away

@@ -22,8 +22,7 @@ void Parameter::place(const Tensor& value, const Tensor& gradient) {
   value_ = value;
   slot_ = {};
   if (!gradient) return;
-  slot_ = std::make_shared<GradientSlot>();
-  slot_->shape = value.shape();
+  slot_ = std::make_shared<GradientSlot>(value);
   slot_->buffer = gradient;
 }
 

@@ -23,6 +23,11 @@ inline Tensor like(const char* op, const Tensor& x) { return result(op, x.shape(
 inline Tensor computed(const char* op, const Shape& shape, const Tensor& x) {
   return result(op, shape, compute_type(x.dtype()), x);
 }
+/// Whether `given`, called `name`, is of the type that computed() gives: what the op before it made of x.
+inline void check_computed(const char* op, const char* name, const Tensor& given, const Tensor& x) {
+  check(given.dtype() == compute_type(x.dtype()), "{}: expected {} of {} for x of {}, got {}", op, name,
+        name_of(compute_type(x.dtype())), name_of(x.dtype()), name_of(given.dtype()));
+}
 inline double bytes(const Tensor& x) { return static_cast<double>(x.bytes()); }
 
 /// Work that is bounded by memory: every byte of these passes once.

@@ -67,19 +67,25 @@ Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
   run(y.backend(), "softmax_backward", moves(y, dy, dx), [&](Kernels& k) { k.softmax_backward(y, dy, dx); });
   return dx;
 }
-Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options) {
-  check_given("layer_norm", "x", x);
-  check_given("layer_norm", "gamma", options.gamma);
-  check_given("layer_norm", "beta", options.beta);
+
+namespace {
+void check_norm(const char* op, const Tensor& x, const LayerNorm& options) {
+  check_given(op, "x", x);
+  check_given(op, "gamma", options.gamma);
+  check_given(op, "beta", options.beta);
   const Shape row{x.shape().columns()};
   const auto fits = [&](const Tensor& t) { return t.shape() == row && t.dtype() == x.dtype(); };
   check(fits(options.gamma) && fits(options.beta),
-        "layer_norm: x is {} {} but gamma is {} {} and beta is {} {}: both must be as long as x's last axis, and of "
-        "x's type",
-        name_of(x.dtype()), x.shape(), name_of(options.gamma.dtype()), options.gamma.shape(),
+        "{}: x is {} {} but gamma is {} {} and beta is {} {}: both must be as long as x's last axis, and of x's type",
+        op, name_of(x.dtype()), x.shape(), name_of(options.gamma.dtype()), options.gamma.shape(),
         name_of(options.beta.dtype()), options.beta.shape());
+  check_dropout(op, x, options.dropout);
+}
+}  // namespace
+
+Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options) {
+  check_norm("layer_norm", x, options);
   if (residual) check_same("layer_norm", x, residual);
-  check_dropout("layer_norm", x, options.dropout);
   Normalized out{like("layer_norm", x), residual || options.dropout ? like("layer_norm", x) : x,
                  computed("layer_norm", {x.shape().rows(), 2}, x)};
   run(x.backend(), "layer_norm", moves(x, residual, out.sum, out.y),
@@ -89,9 +95,11 @@ Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& 
 NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy,
                                   const Tensor& dgamma, const Tensor& dbeta) {
   check_same("layer_norm_backward", saved.sum, dy);
+  check_norm("layer_norm_backward", dy, options);
   check(saved.statistics.elements() == 2 * dy.shape().rows(),
         "layer_norm_backward: expected what layer_norm() returned for rows of dy {}, got {} statistics", dy.shape(),
         saved.statistics.elements());
+  check_computed("layer_norm_backward", "statistics", saved.statistics, dy);
   Tensor dsum = like("layer_norm_backward", dy);
   NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum,
                     destination("layer_norm_backward", {dgamma}, options.gamma.shape(), options.gamma),
@@ -162,6 +170,7 @@ Tensor attention_backward(const Tensor& qkv, const Attention& options, const Att
       saved.context.shape() == Shape{tokens, qkv.shape()[1] / 3} && saved.log_sum.elements() == tokens * options.heads,
       "attention_backward: expected what attention() returned for qkv {}, got {} and {}", qkv.shape(),
       saved.context.shape(), saved.log_sum.shape());
+  check_computed("attention_backward", "log_sum", saved.log_sum, qkv);
   check_same("attention_backward", saved.context, dcontext);
   Tensor dqkv = like("attention_backward", qkv);
   qkv.backend().plan_scratch([&](const Kernels& k) { return k.attention_backward_workspace(qkv, options); });
@@ -189,6 +198,8 @@ Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denomi
   check(log_sum.elements() == labels.elements() && dy.elements() == 1,
         "cross_entropy_backward: expected a log_sum for each of {} rows and one dy, got {} and {}", labels.elements(),
         log_sum.elements(), dy.elements());
+  check_computed("cross_entropy_backward", "log_sum", log_sum, logits);
+  check_computed("cross_entropy_backward", "dy", dy, logits);
   Tensor dlogits = logits.unique() ? logits : like("cross_entropy_backward", logits);
   run(logits.backend(), "cross_entropy_backward", moves(logits, dlogits),
       [&](Kernels& k) { k.cross_entropy_backward(logits, labels, denominator, log_sum, dy, dlogits); });
@@ -205,6 +216,7 @@ Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target
                            const Tensor& dy) {
   check_same("point_loss_backward", x, target);
   check(dy.elements() == 1, "point_loss_backward: expected one dy, got {}", dy.shape());
+  check_computed("point_loss_backward", "dy", dy, x);
   Tensor dx = like("point_loss_backward", x);
   run(x.backend(), "point_loss_backward", moves(x, target, dx),
       [&](Kernels& k) { k.point_loss_backward(loss, x, target, denominator, dy, dx); });

@@ -94,7 +94,7 @@ TEST_CASE("a buffer is overwritten by the first writer of a pass and added to by
   CHECK(ops::to_host<double>(buffer) == std::vector<double>{4, 8, 2, 2});  // x·w·w·1: by hand
 }
 
-TEST_CASE("an op that returns too few gradients or one of another shape is named") {
+TEST_CASE("an op that returns too few gradients or one of another shape or type is named") {
   const auto backend = open_cpu({.threads = 1});
   const Variable x = leaf({1, 2}, *backend);
   const Tensor y = ops::full({1}, 0, DType::f64, *backend);
@@ -102,7 +102,11 @@ TEST_CASE("an op that returns too few gradients or one of another shape is named
   CHECK_THROWS_WITH_AS(backward(few), "too_few: backward: expected 1 gradients, one for each input, got 0", Error);
   const Variable wrong = record("wrong_shape", y, {x}, [](const Tensor& dy, Wanted&) { return Grads{dy}; });
   CHECK_THROWS_WITH_AS(backward(wrong),
-                       "wrong_shape: backward: expected gradient 0 to be [2], as its input is, got [1]", Error);
+                       "wrong_shape: backward: expected gradient 0 to be f64 [2], as its input is, got f64 [1]", Error);
+  const Variable narrow = record(
+      "wrong_type", y, {x}, [&](const Tensor&, Wanted&) { return Grads{ops::full({2}, 1, DType::f32, *backend)}; });
+  CHECK_THROWS_WITH_AS(backward(narrow),
+                       "wrong_type: backward: expected gradient 0 to be f64 [2], as its input is, got f32 [2]", Error);
   const Variable none = record("none", y, {x}, [](const Tensor&, Wanted&) { return Grads(1); });
   CHECK_THROWS_WITH_AS(backward(none), "none: backward: expected a gradient for input 0, got an empty tensor", Error);
 }

@@ -1,4 +1,6 @@
 // What chooses rows, classes and places is checked where it is read, and that tensors fit together before.
+#include <limits>
+
 #include "support/bad_indices.h"
 #include "support/refusal.h"
 #include "tensor/backends.h"
@@ -26,11 +28,15 @@ TEST_CASE("an op on a tensor without a value says so") {
 
 TEST_CASE("a shape has no more elements than can be counted") {
   constexpr Dim kMany = Dim{1} << 32;
-  CHECK(Shape{kMany, kMany / 4}.elements() == Dim{1} << 62);
+  CHECK(Shape{kMany, kMany / 64}.elements() == Dim{1} << 58);
+  CHECK(Shape{kMany, 0, kMany / 64}.elements() == 0);
   CHECK_THROWS_WITH_AS(static_cast<void>(Shape{kMany, kMany}),
-                       doctest::Contains("shape: expected dimensions whose product is below 2^63, got [4294967296, "),
+                       doctest::Contains("shape: expected dimensions whose product is below 2^59, got [4294967296, "),
                        Error);
   CHECK_THROWS_AS(static_cast<void>(Shape{kMany, 1}.with(1, kMany)), Error);
+  CHECK_THROWS_AS(static_cast<void>(Shape{kMany, kMany / 32}), Error);  // its bytes would be 2^64 in f64
+  CHECK_THROWS_AS(static_cast<void>(Shape{0, kMany, kMany}), Error);    // its rows could not be counted
+  CHECK_THROWS_AS(static_cast<void>(Shape{kMany, kMany, 0}), Error);
 }
 
 TEST_CASE("an op whose one tensor has no value says which op it was") {
@@ -139,6 +145,7 @@ TEST_CASE("a part that is not within a tensor is refused") {
   refuses("rows", [&] { x.rows(-1, 1); });
   refuses("window", [&] { x.window(-1, {1}); });
   refuses("window", [&] { x.window(5, {2}); });
+  refuses("window", [&] { x.window(std::numeric_limits<Dim>::max() - 3, {5}); });
   refuses("reshape", [&] { x.reshape({7}); });
   refuses("slice", [&] { ops::slice(x, 0, 1, 4); });
   refuses("slice", [&] { ops::slice(x, 0, 2, 1); });
@@ -175,7 +182,9 @@ TEST_CASE("attention and losses refuse what does not belong to each token or row
   refuses_to_attend({.offsets = testing::on_device({0}, *of.backend), .heads = 2, .longest = 4});
   const Attention all{.offsets = whole, .heads = 2, .longest = 4};
   for (const auto& [context, log_sum] : {std::pair(of({4, 5}), of({4, 2})), std::pair(of({4, 4}), of({4, 1}))})
-    refuses("attention_backward", [&] { ops::attention_backward(qkv, all, {context, log_sum}, context); });
+    refuses("attention_backward", [&, &context = context, &log_sum = log_sum] {
+      ops::attention_backward(qkv, all, {context, log_sum}, context);
+    });
   const Tensor none = Tensor({0, 12}, DType::f32, *of.backend), start = testing::on_device({0}, *of.backend);
   CHECK(ops::attention(none, {.offsets = start, .heads = 2, .longest = 0}).context.shape() == Shape{0, 4});
 
@@ -218,6 +227,18 @@ TEST_CASE("what an op is given to go back is refused if it does not fit what cam
   refuses("layer_norm_backward", [&] {
     ops::layer_norm_backward({x, x, of({2, 2})}, {.gamma = row, .beta = row}, wrong);
   });
+  refuses("layer_norm_backward", [&] {
+    ops::layer_norm_backward({x, x, of({2, 2})}, {.gamma = of({2}), .beta = row}, x);
+  });
+  refuses("layer_norm_backward", [&] {
+    ops::layer_norm_backward({x, x, of({2, 2}, DType::f64)}, {.gamma = row, .beta = row}, x);
+  });
+  refuses("point_loss_backward",
+          [&] { ops::point_loss_backward(PointLoss::squared_error, x, x, 1, of({1}, DType::f64)); });
+  const Tensor logits = of({3, 2}, DType::f16), labels = of({3}, DType::i32), half = of({3}, DType::f16);
+  refuses("cross_entropy_backward", [&] { ops::cross_entropy_backward(logits, labels, 1, half, of({1})); });
+  refuses("cross_entropy_backward",
+          [&] { ops::cross_entropy_backward(logits, labels, 1, of({3}), of({1}, DType::f16)); });
   refuses("point_loss_backward", [&] { ops::point_loss_backward(PointLoss::squared_error, x, wrong, 1, of({1})); });
   refuses("scatter_add", [&] { ops::scatter_add(x, of({2}, DType::i64), {5, 3}); });
   const Tensor qkv = of({4, 12}), whole = testing::on_device({0, 4}, *of.backend);
@@ -231,5 +252,9 @@ TEST_CASE("what an op is given to go back is refused if it does not fit what cam
           [&] { ops::attention_backward(qkv, {.offsets = whole, .heads = 2, .longest = 5}, saved, saved.context); });
   refuses("attention_backward", [&] {
     ops::attention_backward(qkv, {.offsets = whole, .heads = 2, .longest = 4}, saved, of({4, 5}));
+  });
+  refuses("attention_backward", [&] {
+    ops::attention_backward(qkv, {.offsets = whole, .heads = 2, .longest = 4}, {saved.context, of({4, 2}, DType::f64)},
+                            saved.context);
   });
 }

@@ -175,26 +175,6 @@ struct BackwardMemory {
         dv(memory.take<C>(Sheet<T>::size(longest, head_dim))) {}
 };
 
-/// One query's row of scores p and of dp = dO vᵀ.
-template <class T, class C = Compute<T>>
-struct ProbabilityRow {
-  const C *p, *dp;
-  Factor<T>*p_factors, *dp_factors;
-  C scale, log_sum, dot;
-
-  /// p_factors becomes P ∘ M and dp_factors dS; multipliers(step) calls step(column, n, M) for all columns.
-  template <class Multipliers>
-  void differentiate(const Multipliers& multipliers) const {
-    const Lanes<C> saved(log_sum), factor(scale), dots(dot);
-    multipliers([&](Dim c, Dim n, const Lanes<C>& multiplier) {
-      const auto probability = exp(fma(Lanes<C>::load(p + c, n), factor, Lanes<C>(C(0)) - saved));
-      const auto slope = fma(Lanes<C>::load(dp + c, n), multiplier, Lanes<C>(C(0)) - dots);
-      (probability * slope * factor).store(dp_factors + c, n);
-      (probability * multiplier).store(p_factors + c, n);
-    });
-  }
-};
-
 /// One head of one sequence on the way back.
 template <class T, class C = Compute<T>>
 struct HeadGradient {
@@ -206,23 +186,23 @@ struct HeadGradient {
   const C* log_sum;
   C scale;
 
-  /// Rows of scores p and of dp of `queries` queries from row i on become their factors.
+  /// Rows of scores p and of dp = dO vᵀ of `queries` queries from row i on become their factors, P ∘ M and dS.
   void differentiate(Dim i, Dim queries, const BackwardMemory<T>& memory) const {
     const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
     for (Dim r = 0; r < queries; ++r) {
       const Dim token = task.first + i + r, at = (i + r) * hidden, row = r * columns;
-      const ProbabilityRow<T> scores{memory.p + row,
-                                     memory.dp + row,
-                                     memory.p_factors + row,
-                                     memory.dp_factors + row,
-                                     scale,
-                                     log_sum[token * options.heads + task.head],
-                                     row_dot(dcontext + at, context + at, hidden / options.heads)};
-      scores.differentiate([&](const auto& step) {
-        if (keys)
-          for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(task.head), columns, step);
-        else for_lanes<C>(columns, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
-      });
+      const C *const p = memory.p + row, *const dp = memory.dp + row;
+      Factor<T>*const p_factors = memory.p_factors + row, *const dp_factors = memory.dp_factors + row;
+      const Lanes<C> saved(log_sum[token * options.heads + task.head]), factor(scale),
+          dot(row_dot(dcontext + at, context + at, hidden / options.heads));
+      const auto step = [&](Dim c, Dim n, const Lanes<C>& multiplier) {
+        const auto probability = exp(fma(Lanes<C>::load(p + c, n), factor, Lanes<C>(C(0)) - saved));
+        const auto slope = fma(Lanes<C>::load(dp + c, n), multiplier, Lanes<C>(C(0)) - dot);
+        (probability * slope * factor).store(dp_factors + c, n);
+        (probability * multiplier).store(p_factors + c, n);
+      };
+      if (keys) for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(task.head), columns, step);
+      else for_lanes<C>(columns, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
     }
   }
 };

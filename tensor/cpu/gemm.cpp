@@ -133,6 +133,11 @@ struct SheetMemory {
   }
 };
 
+template <class T>
+void widen(const T* from, Dim count, Compute<T>* to) {
+  for_lanes<Compute<T>>(count, [&](Dim k, Dim n) { Lanes<Compute<T>>::load(from + k, n).store(to + k, n); });
+}
+
 /// Where a product goes when its chains end: rounded to T, and what the activation makes of it.
 template <class T>
 struct Result {
@@ -143,9 +148,7 @@ struct Result {
 
   /// Widens what y holds into m × n elements at `to`.
   void load(Dim i, Dim j, Dim m, Dim n, C* to, Dim stride) const {
-    for (Dim r = 0; r < m; ++r)
-      for_lanes<C>(
-          n, [&](Dim k, Dim l) { Lanes<C>::load(y + (i + r) * columns + j + k, l).store(to + r * stride + k, l); });
+    for (Dim r = 0; r < m; ++r) widen(y + (i + r) * columns + j, n, to + r * stride);
   }
   void finish(Dim i, Dim j, Dim m, Dim n, const C* from, Dim stride) const {
     const auto store = [&](const auto& activate) {
@@ -171,11 +174,6 @@ template <class Body>
 void share(ThreadPool* pool, Dim pieces, const Body& body) {
   if (pool) return pool->run(pieces, body);  // for speed alone: one thread computes the same
   for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
-}
-
-template <class T>
-void widen(const T* from, Dim count, Compute<T>* to) {
-  for_lanes<Compute<T>>(count, [&](Dim k, Dim n) { Lanes<Compute<T>>::load(from + k, n).store(to + k, n); });
 }
 
 /// op(x) as the kernel reads it.

@@ -18,21 +18,27 @@ Compute<T> row_max(const T* x, Dim columns) {
   return max(most);
 }
 
+/// The first n lanes of exponentials, 0 in the others, of which each may be any number: the lesser of it and its bound.
+template <class T>
+Lanes<T> first_of(const Lanes<T>& e, Dim n) {
+  constexpr Dim kCount = Lanes<T>::kCount;
+  static constexpr auto kBounds = [] {
+    std::array<T, 2 * kCount> bounds{};
+    std::fill_n(bounds.begin(), kCount, std::numeric_limits<T>::infinity());
+    return bounds;
+  }();
+  return min(e, Lanes<T>::load(&kBounds[static_cast<std::size_t>(kCount - n)]));
+}
+
 /// x becomes exp(factor · (x − most)), in whole vectors, for which there must be room; returns Σ x.
 template <class T>
 T row_exp(T* x, Dim columns, T factor, T most) {
   constexpr Dim kCount = Lanes<T>::kCount;
-  // What stands beyond the end may be any number: its exp becomes 0, the lesser of it and its bound.
-  static constexpr auto kBounds = [] {
-    std::array<T, 2 * Lanes<T>::kCount> bounds{};
-    std::fill_n(bounds.begin(), Lanes<T>::kCount, std::numeric_limits<T>::infinity());
-    return bounds;
-  }();
   const Lanes<T> f(factor), offset(most);
   Lanes<T> total(T(0));
   for (Dim c = 0; c < columns; c += kCount) {
     auto e = exp((Lanes<T>::load(x + c) - offset) * f);
-    if (columns - c < kCount) e = min(e, Lanes<T>::load(&kBounds[static_cast<std::size_t>(kCount - (columns - c))]));
+    if (columns - c < kCount) e = first_of(e, columns - c);
     e.store(x + c);
     total += e;
   }
@@ -46,13 +52,8 @@ Compute<T> row_exp_sum(const T* x, Dim columns, Compute<T> most) {
   const Lanes<C> offset(most);
   Lanes<C> total(C(0));
   for_lanes<C>(columns, [&](Dim c, Dim n) {
-    auto e = exp(Lanes<C>::load(x + c, n) - offset);
-    if (n < Lanes<C>::kCount) {
-      alignas(64) C kept[Lanes<C>::kCount];
-      e.store(kept);
-      e = Lanes<C>::load(kept, n);
-    }
-    total += e;
+    const auto e = exp(Lanes<C>::load(x + c, n) - offset);
+    total += n < Lanes<C>::kCount ? first_of(e, n) : e;
   });
   return sum(total);
 }

@@ -23,6 +23,7 @@ inline Variable operator-(const Variable& x, double c) { return x + -c; }
 inline Variable operator-(double c, const Variable& x) { return neg(x) + c; }
 inline Variable operator*(const Variable& x, double c) { return scale(x, c); }
 inline Variable operator*(double c, const Variable& x) { return scale(x, c); }
+/// x · (1 / c), which may differ from x / c in the last bit.
 inline Variable operator/(const Variable& x, double c) { return scale(x, 1 / c); }
 inline Variable operator/(double c, const Variable& x) {
   return div(Variable(ops::full(x.shape(), c, x.value().dtype(), x.value().backend())), x);

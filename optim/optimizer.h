@@ -14,7 +14,8 @@ namespace bertrand::optim {
 /// clipped gradient g, the weights w and the learning rate α:
 ///   SGD      w ← w − α (g + λ w)
 ///   AdamW    w ← w − α (m̂ / (√v̂ + ε) + λ w),  where m ← β1 m + (1 − β1) g and v ← β2 v + (1 − β2) g²,
-///            m̂ = m / (1 − β1ᵗ), v̂ = v / (1 − β2ᵗ): SGD is AdamW with β1 = 0, β2 = 1, ε = 1, so that v stays 0
+///            m̂ = m / (1 − β1ᵗ), v̂ = v / (1 − β2ᵗ): SGD is AdamW with β1 = 0, β2 = 1, ε = 1 and without the
+///            corrections of m̂ and v̂, so that v̂ stays 0
 ///   LAMB     u = m̂ / (√v̂ + ε) + λ w,  w ← w − α ‖w‖ / ‖u‖ u: AdamW is LAMB with every ratio ‖w‖ / ‖u‖ taken as 1
 /// One kernel computes all of them: tensor/cpu/update.cpp, tensor/cuda/update.cu.
 enum class Method {

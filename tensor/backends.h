@@ -41,7 +41,8 @@ const std::vector<std::string>& cpu_kernel_names();
 /// the tests: the arithmetic of other processors in plain C++.
 std::vector<std::string> runnable_cpu_kernels();
 
-/// The cores this process may use: those of its affinity mask, and at most the quota of each control group around it.
+/// The cores this process may use: those of its affinity mask, and at most the quota of each control group around it,
+/// rounded.
 int available_cores(const ControlGroups& groups = {});
 
 }  // namespace bertrand

@@ -99,12 +99,14 @@ class Kernels {
 
   // ---- elements
   virtual void fill(const Tensor& out, double value) = 0;
-  virtual void cast(const Tensor& x, const Tensor& out) = 0;  ///< any dtype to any dtype; a copy between equal ones
+  /// Any dtype to any dtype; a copy between equal ones. f64 becomes a half type by way of f32. What an integer cannot
+  /// hold becomes any integer.
+  virtual void cast(const Tensor& x, const Tensor& out) = 0;
   /// out = x, of one dtype, past the caches if the processor can: for what the core of another process reads next.
   /// Reading from a distant core's cache takes several times as long as from memory.
   virtual void copy_past_caches(const Tensor& x, const Tensor& out) { cast(x, out); }
   virtual void unary(Unary op, const Tensor& x, const Tensor& out) = 0;
-  /// dx may be dy. `sum_of_rows` [columns] receives the sum of dx's rows, or is empty.
+  /// `sum_of_rows` [columns] receives the sum of dx's rows, or is empty.
   virtual void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx,
                               const Tensor& sum_of_rows) = 0;
   /// b repeats over a's leading axes; out may be a. If a and out are f32, b may be of any half type.
@@ -120,12 +122,14 @@ class Kernels {
   // ---- sums: in an order that depends on the shape alone
   virtual void sum(const Tensor& x, double factor, const Tensor& out) = 0;  ///< out [1] Compute = factor · Σ x
   virtual void sum_rows(const Tensor& x, const Tensor& out) = 0;            ///< [rows, columns] → [columns]
-  virtual void norm(const Tensor& x, const Tensor& out) = 0;  ///< out f64 [1] = √Σx²; NaN or inf if any x is
-  virtual Dim first_non_finite(const Tensor& x) = 0;          ///< index, or −1; synchronizes
+  /// out f64 [1] = √Σx²; NaN or inf if any x is. Squares are Compute: those of f32 overflow beyond 1.8e19.
+  virtual void norm(const Tensor& x, const Tensor& out) = 0;
+  virtual Dim first_non_finite(const Tensor& x) = 0;  ///< index, or −1; synchronizes
 
   // ---- layers
   virtual void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) = 0;
-  virtual void softmax(const Tensor& x, const Tensor& y) = 0;  ///< over the last axis
+  /// Over the last axis. Where it would be below 2^-126 it is that or 0.
+  virtual void softmax(const Tensor& x, const Tensor& y) = 0;
   virtual void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) = 0;
   /// sum [rows, hidden] receives dropout(x) + residual; residual may be empty, and without it and dropout sum is x.
   /// statistics [rows, 2] Compute: mean and 1/σ of sum as it is stored.
@@ -163,7 +167,8 @@ class Kernels {
                           const Tensor& out) = 0;
   virtual void point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
                                    const Tensor& dy, const Tensor& dx) = 0;
-  virtual void argmax(const Tensor& x, const Tensor& out) = 0;  ///< [rows, columns] → i32 [rows]; the first of equals
+  /// [rows, columns] → i32 [rows]: the first of equals, any of a row with NaN
+  virtual void argmax(const Tensor& x, const Tensor& out) = 0;
 
   // ---- the optimizer: one pass over the flat tensors
   virtual void update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) = 0;

@@ -149,8 +149,9 @@ Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out) {
   check_given("sum_to", "x", x);
   const bool fits = ends_with(x.shape(), trailing);
   if (fits && trailing.elements() == x.elements() && !out) return x.reshape(trailing);
-  check(fits && trailing.elements() > 0, "sum_to: expected the last axes of x {} as the shape of the sum, got {}",
-        x.shape(), trailing);
+  check(fits && trailing.elements() > 0,
+        "sum_to: expected the last axes of x {}, and at least one element, as the shape of the sum, got {}", x.shape(),
+        trailing);
   Tensor y = destination("sum_to", {out}, trailing, x);
   run(x.backend(), "sum_rows", moves(x, y), [&](Kernels& k) { k.sum_rows(x, y); });
   return y;

@@ -63,7 +63,7 @@ class Random {
   double truncated_normal(double standard_deviation);
 
   template <class Range>
-  void shuffle(Range& range) {  ///< Fisher and Yates
+  void shuffle(Range& range) {  ///< Fisher and Yates; fewer than 2^32 elements
     for (std::size_t i = range.size(); i > 1; --i) std::swap(range[i - 1], range[below(static_cast<std::uint32_t>(i))]);
   }
 

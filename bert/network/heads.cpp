@@ -23,7 +23,8 @@ struct SequenceRows {
   std::vector<float> low;          // [sequences, longest, 2]: 0, and far below every logit after a sequence's end
 };
 
-/// After its end a sequence begins again. There the softmax is exactly 0, and so is the gradient.
+/// After its end a sequence begins again. There the softmax is 2^-126 at most, and so is the gradient: no sum of
+/// numbers that count notices it.
 SequenceRows rows_of_sequences(const PackedBatch& batch, Dim longest) {
   constexpr float kLow = -3e4F;  // f16 has it, too
   SequenceRows padded;

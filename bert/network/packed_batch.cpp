@@ -51,8 +51,9 @@ void repack(std::span<const Sequence> sequences, PackedBatch& batch) {
   std::vector<std::int64_t> keys;
   std::size_t longest = 0;
   for (const Sequence& s : sequences) {
-    check(!s.token_ids.empty() && s.token_ids.size() == s.token_types.size(), "pack: a sequence of {} ids and {} types",
-          s.token_ids.size(), s.token_types.size());
+    check(!s.token_ids.empty() && s.token_ids.size() == s.token_types.size(),
+          "pack: expected a sequence of one id or more, and as many types, got {} ids and {} types", s.token_ids.size(),
+          s.token_types.size());
     first_rows.push_back(offsets.back());
     numbers.insert(numbers.end(), s.token_ids.begin(), s.token_ids.end());
     types.insert(types.end(), s.token_types.begin(), s.token_types.end());

@@ -9,6 +9,7 @@
 #include "apps/finetune/task_flags.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
+#include "bert/tasks/attempt.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/task.h"
 #include "distributed/processes.h"
@@ -32,6 +33,15 @@ std::optional<std::int64_t> trained_length(const std::filesystem::path& model) {
   const auto length = settings.find("max-seq-length");
   if (length == settings.end() || !length->is_number_integer() || length->get<std::int64_t>() < 5) return {};
   return length->get<std::int64_t>();
+}
+
+/// Throws Error(Failure::input) after a line for each of the first bad rows.
+[[noreturn]] void refuse(const std::vector<std::string>& bad) {
+  constexpr std::size_t kShown = 20;
+  if (distributed::launched().rank == 0)
+    for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) io::tell("{}", bad[i]);
+  fail(Failure::input, "data: expected rows as they should be, got {}{}", io::counted(bad.size(), "bad one"),
+       bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
 }
 
 }  // namespace
@@ -59,7 +69,13 @@ Job read_job(Options& options) {
         !taken.empty() && !options.settings.quiet && distributed::launched().rank == 0)
       io::say(fmt::format("of {}: {}\n", (options.model / training::kRunConfig).string(), io::one_line(taken)));
   auto tokenizer = std::make_unique<const text::Tokenizer>(bert::read_tokenizer(options.model, words, config));
-  auto task = make_task(options, config, *tokenizer);
+  std::unique_ptr<objectives::FineTuningTask> task;
+  try {
+    task = make_task(options, config, *tokenizer);
+  } catch (const tasks::OnlyBadRows& error) {
+    if (!options.settings.validate_only || error.rows().size() == 1) throw;
+    refuse(error.rows());
+  }
   task->decide_by(options.metric_for_best_model);
   Job job{options, config.labels, std::move(tokenizer), std::move(task)};
   if (job.task->streamed(objectives::File::prediction) && !options.settings.is_rehearsal())
@@ -68,7 +84,6 @@ Job read_job(Options& options) {
 }
 
 void report_validity(const Job& job) {
-  constexpr std::size_t kShown = 20;
   const Options& options = job.options;
   const auto describe = [&](const std::filesystem::path& path, objectives::File file) {
     const tasks::EncodedDataset* const examples = job.task->examples(file);
@@ -91,11 +106,7 @@ void report_validity(const Job& job) {
   if (const std::string columns = job.task->columns(); !columns.empty()) io::say(fmt::format("columns: {}\n", columns));
   if (const std::string counts = job.task->rows_of_classes(); !counts.empty())
     io::say(fmt::format("{}: rows of labels: {}\n", options.train.string(), counts));
-  const std::vector<std::string> bad = job.task->bad_rows();
-  for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) io::tell("{}", bad[i]);
-  if (!bad.empty())
-    fail(Failure::input, "data: expected rows as they should be, got {}{}", io::counted(bad.size(), "bad one"),
-         bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
+  if (const std::vector<std::string> bad = job.task->bad_rows(); !bad.empty()) refuse(bad);
 }
 
 training::RunIdentity identity_of(const Job& job) {

@@ -1,11 +1,33 @@
 // A reader of rows that goes on after a bad one, to name all of them.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/error.h"
 
 namespace bertrand::tasks {
+
+/// What is wrong with each of some rows.
+template <class Rows>
+std::vector<std::string> messages_of(const Rows& rows) {
+  std::vector<std::string> messages;
+  for (const auto& row : rows) messages.push_back(row.message);
+  return messages;
+}
+
+/// All rows of a file are bad, or too few are left without them.
+class OnlyBadRows : public Error {
+ public:
+  /// The error's message is the first one of `rows`, and `more`.
+  explicit OnlyBadRows(std::vector<std::string> rows, const std::string& more = "")
+      : Error(Failure::input, rows.front() + more), rows_(std::move(rows)) {}
+  /// What is wrong with each, and with those of the files before.
+  const std::vector<std::string>& rows() const { return rows_; }
+
+ private:
+  std::vector<std::string> rows_;
+};
 
 /// Calls f(). If it throws Error(Failure::input), the message is kept in `bad` and the answer is false; without `bad`
 /// the error passes.

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "bert/tasks/attempt.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/signals.h"
@@ -212,7 +213,7 @@ void Dataset::attempt(OnBadRow on_bad, const Example& example, const std::functi
 
 void Dataset::sort_bad_rows(std::ptrdiff_t sorted, bool nothing_else) {
   std::ranges::inplace_merge(bad_rows, bad_rows.begin() + sorted, {}, &BadRow::line);
-  if (nothing_else && !bad_rows.empty()) fail(Failure::input, "{}", bad_rows.front().message);
+  if (nothing_else && !bad_rows.empty()) throw OnlyBadRows(messages_of(bad_rows));
 }
 
 Dataset walk_examples(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad,
@@ -261,7 +262,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
     use(*example);
   });
   keep_skipped_before(std::numeric_limits<std::int64_t>::max());
-  if (examples == 0 && !dataset.bad_rows.empty()) fail(Failure::input, "{}", dataset.bad_rows.front().message);
+  if (examples == 0 && !dataset.bad_rows.empty()) throw OnlyBadRows(messages_of(dataset.bad_rows));
   if (examples == 0)
     fail(Failure::input, "{}:1: rows: expected at least one example{}, got none", table.file,
          layout.language ? fmt::format(" of language {}", task.language) : "");
@@ -300,7 +301,7 @@ LabelSet learn_labels(const Task& task, const LabelNames& names, const std::stri
         "of 0 and 1 with these names; labels that are called so need other names",
         file, in_braces(labels.names()));
   const std::size_t least = task.kind == Kind::classification ? 2 : 1;
-  if (labels.size() < least && !bad.empty()) fail(Failure::input, "{}", bad.front().message);
+  if (labels.size() < least && !bad.empty()) throw OnlyBadRows(messages_of(bad));
   if (labels.size() < least)
     fail(Failure::input, "{}:1: label: expected at least {} different ones in the file, got {}", file, least,
          in_braces(labels.names()));

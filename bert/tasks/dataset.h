@@ -46,8 +46,7 @@ struct Dataset {
   void add_bad_row(OnBadRow on_bad, BadRow row);
   /// Calls `use`, of an example that need not be among them. If it throws Error(Failure::input), that is a bad row.
   void attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use);
-  /// Puts the bad rows in order of which the first `sorted` ones are. Throws the first one's message if that is all
-  /// there is.
+  /// Puts the bad rows in order of which the first `sorted` ones are. Throws OnlyBadRows if that is all there is.
   void sort_bad_rows(std::ptrdiff_t sorted, bool nothing_else);
 };
 
@@ -65,7 +64,7 @@ using LabelNames = std::set<std::string, std::less<>>;
 /// Adds those of one example: none of a regression.
 void add_labels(const Task& task, const Example& example, LabelNames& names);
 /// The task's own labels, else `names`, sorted. Empty for regression. Throws Failure::input, naming `file`, if a
-/// classification has fewer than two, with the first of the `bad` rows in place of that if there are any.
+/// classification has fewer than two: OnlyBadRows if there are `bad` ones.
 LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file,
                       std::span<const BadRow> bad = {});
 

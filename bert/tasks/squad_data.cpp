@@ -64,7 +64,7 @@ SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text
   windows_.finish();
   paragraphs_.finish();
   first_tokens_.finish(spill);
-  if (windows_.size() == 0 && bad && !bad->empty()) fail(Failure::input, "{}", bad->front());
+  if (windows_.size() == 0 && bad && !bad->empty()) throw OnlyBadRows(*bad);
   if (windows_.size() == 0)
     fail(Failure::input, "{}: data: expected at least one question about a text, got none", options_.file);
   warnings_ = make_warnings();

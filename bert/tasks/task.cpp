@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "bert/tasks/attempt.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/table_formats.h"
 #include "bert/text/utf8.h"
@@ -310,7 +311,7 @@ bool is_usual_text(std::string_view column) {
 }
 
 Layout find_layout(const Task& task, const Table& table, bool needs_label) {
-  if (table.rows.empty() && !table.skipped.empty()) fail(Failure::input, "{}", table.skipped.front().message);
+  if (table.rows.empty() && !table.skipped.empty()) throw OnlyBadRows(messages_of(table.skipped));
   if (table.rows.empty()) fail(Failure::input, "{}:1: rows: expected at least one example, got none", table.file);
   if (task.layouts.empty()) return custom_layout(task, table, needs_label);
   const auto layout =

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "bert/tasks/attempt.h"
 #include "bert/tasks/table_rows.h"
 #include "io/ascii.h"
 #include "io/error.h"
@@ -165,7 +166,7 @@ std::vector<std::string> TaskData::bad_rows() const {
   std::vector<std::string> messages;
   for (const auto* split : {&train, &evaluation, &prediction})
     if (*split)
-      for (const BadRow& row : (*split)->dataset.bad_rows) messages.push_back(row.message);
+      std::ranges::move(messages_of((*split)->dataset.bad_rows), std::back_inserter(messages));
   return messages;
 }
 
@@ -174,11 +175,19 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
   TaskData data{.task = task};
   if (files.train.empty()) check_kind(model, task);
   Tables tables;
+  std::vector<std::string> bad;  // rows of the files that are read
+  const auto add_bad = [&](const std::vector<std::string>& rows) { bad.insert(bad.end(), rows.begin(), rows.end()); };
   const auto read = [&](const std::filesystem::path& file, TableRows::Use use, std::optional<TableRows>& to) {
     const OnBadRow on_bad = use == TableRows::Use::predict ? files.on_bad_prediction : files.on_bad;
-    if (!file.empty())
+    if (file.empty()) return;
+    try {
       to.emplace(data.task,
                  TableRows::Source{.file = file.string(), .use = use, .on_bad = on_bad, .spill = files.spill});
+    } catch (const OnlyBadRows& error) {
+      add_bad(error.rows());
+      throw OnlyBadRows(bad);
+    }
+    add_bad(messages_of(to->dataset().bad_rows));
   };
   read(files.train, TableRows::Use::train, tables.train);
   read(files.evaluation, TableRows::Use::evaluate, tables.evaluation);

@@ -120,7 +120,7 @@ std::string IllegalLabels::remark(const std::string& file) const {
 
 LabelSet learn_token_labels(const LabelNames& names, const std::string& where, const std::vector<std::string>* bad) {
   LabelSet labels = LabelSet::sorted({names.begin(), names.end()});
-  if (labels.size() < 2 && bad && !bad->empty()) fail(Failure::input, "{}", bad->front());
+  if (labels.size() < 2 && bad && !bad->empty()) throw OnlyBadRows(*bad);
   if (labels.size() < 2)
     fail(Failure::input, "{}: label: expected at least 2 different ones in the file, got {}", where,
          in_braces(labels.names()));

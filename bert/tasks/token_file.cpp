@@ -302,7 +302,7 @@ TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool nee
     if (columns.layout == TokenLayout::words) words.take(line, number);
     else take(line, number);
   }
-  if (parser.empty() && bad && bad->size() > bad_before) fail(Failure::input, "{}", (*bad)[bad_before]);
+  if (parser.empty() && bad && bad->size() > bad_before) throw OnlyBadRows(*bad);
   parser.finish();
   return file;
 }

@@ -59,6 +59,25 @@ TEST_CASE("--validate-only names the bad row if those that are left have too few
   CHECK(words.error == "error: " + setting.at("words.conll") + ":4: columns: expected 2 as in line 1, got 1\n");
 }
 
+TEST_CASE("--validate-only names every bad row of a file that has no other, after those of the files before") {
+  const Setting setting;
+  const std::string some = setting.at("some.csv"), all = setting.at("all.csv"), cut = setting.at("cut.csv");
+  write_text(some, "text,kind\nred fish,fish\n,bird\nblue bird,bird\n");
+  write_text(all, "text,kind\n,fish\nred bird,\n");
+  write_text(cut, "text,kind\nfish\nbird\n");
+  const std::string no_text = ": text: expected some text, got none\n";
+  const std::string one_cell = ": columns: expected 2 as in line 1, got 1\n";
+  const std::string in_some = some + ":3" + no_text, in_cut = cut + ":2" + one_cell + cut + ":3" + one_cell;
+  const std::string in_all = all + ":2" + no_text + all + ":3: label: expected one, got an empty cell\n";
+  const std::string summary = "error: data: expected rows as they should be, got ";
+  const auto said = [&](const std::string& train, const std::string& other_flag, const std::string& other) {
+    return setting.run({"--train", train, other_flag, other, "--validate-only"}).error;
+  };
+  CHECK(said(all, "--eval", all) == in_all + summary + "2 bad ones\n");
+  CHECK(said(some, "--eval", all) == in_some + in_all + summary + "3 bad ones\n");
+  CHECK(said(some, "--predict", cut) == in_some + in_cut + summary + "3 bad ones\n");
+}
+
 TEST_CASE("a vocabulary that is no UTF-8 is read as Google's programs read it, and that is said") {
   const Setting setting;
   const std::string file = setting.at("model/vocab.txt");

@@ -45,7 +45,7 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                                       const text::Tokenizer& tokenizer) {
   check_architecture(options, config);
   const int max_length = static_cast<int>(*options.settings.max_seq_length);
-  const tasks::SpillPlace spill{.directory = options.settings.spill_directory()};
+  const io::SpillPlace spill{.directory = options.settings.spill_directory()};
   if (options.ranks())
     return std::make_unique<objectives::RankingTask>(
         objectives::RankingTask::Inputs{.train = options.train,

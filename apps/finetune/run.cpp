@@ -49,7 +49,7 @@ void warn_of_bad_rows(const objectives::FineTuningTask& task) {
 std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, const distributed::Replica& self) {
   const training::Settings& settings = job.options.settings;
   return std::make_unique<objectives::FineTuningObjective>(*job.task, *settings.micro_batch_size, self, settings.quiet,
-                                                           tasks::SpillPlace{.directory = settings.spill_directory()});
+                                                           io::SpillPlace{.directory = settings.spill_directory()});
 }
 
 constexpr const char* kKeptOutputs = "predictions.partial";

@@ -89,7 +89,7 @@ std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::fi
       .check = check_of(options),
       .keep_index = !options.settings.is_rehearsal(),
       .run_directory = options.settings.output,
-      .spill_directory = options.settings.spill_directory()};
+      .spill = {.directory = options.settings.spill_directory()}};
   if (processes && reading.keep_index) {
     std::vector<std::filesystem::path> share;
     for (auto i = static_cast<std::size_t>(processes->rank()); i < files.size();

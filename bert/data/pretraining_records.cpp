@@ -124,7 +124,8 @@ void PretrainingRecords::make_indexes(std::vector<std::filesystem::path> files,
 }
 
 void PretrainingRecords::open_all(const std::vector<std::filesystem::path>& files) {
-  held_of_each_ = options_.most_held / std::max<std::size_t>(files.size(), 1);
+  spill_of_each_ = options_.spill;
+  spill_of_each_.held_bytes /= std::max<std::size_t>(files.size(), 1);
   const int threads = std::max(options_.threads, 1);
   const auto at_a_time = static_cast<int>(std::clamp<std::size_t>(files.size(), 1, static_cast<std::size_t>(threads)));
   io::in_order(
@@ -176,28 +177,23 @@ void PretrainingRecords::keep_index(File& file) const {
 
 PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path, int threads) const {
   io::RecordReader reader(path, options_.on_corrupt);
-  std::error_code ignored;
-  const bool can_spill = std::filesystem::is_directory(options_.spill_directory, ignored);
-  File file{
-      .path = path,
-      .is_compressed = reader.is_compressed(),
-      .unpacked = UnpackedRecords(
-          can_spill ? RecordIndex::file_of(path, options_.spill_directory) : std::filesystem::path(), held_of_each_)};
+  File file{.path = path, .is_compressed = reader.is_compressed()};
   const auto next = [&]() -> std::optional<UncheckedRecord> {
     io::leave_if_requested("reading records");
     UncheckedRecord record;
     if (!reader.next(record.bytes)) return {};
     record.place = reader.place();
-    record.offset = file.is_compressed ? file.unpacked.size() : reader.offset();
+    record.offset = file.is_compressed ? static_cast<std::uint64_t>(file.unpacked.size()) : reader.offset();
     if (!file.is_compressed) return record;
     file.unpacked.append(record.bytes);
-    io::check_decompressed(path, file.unpacked.size(), options_.most_decompressed);
+    file.unpacked.spill_if_due(spill_of_each_);
+    io::check_decompressed(path, static_cast<std::uint64_t>(file.unpacked.size()), options_.most_decompressed);
     return record;
   };
   CheckedRecords checked = check_records(next, options_, threads);
   file.held = std::move(checked.places);
   file.sums = checked.sums;
-  file.unpacked.finish();
+  file.unpacked.finish(spill_of_each_);
   file.skipped = reader.skipped();
   file.first_skipped = reader.first_skipped();
   file.sums.file_bytes = std::filesystem::file_size(path);
@@ -236,7 +232,8 @@ PretrainingExample PretrainingRecords::example(std::int64_t, std::int64_t number
   const std::string name = fmt::format("{}@{}", file.path.string(), where.offset);
   if (file.is_compressed) {
     file.unpacked.let_go();  // for memory alone
-    return parse_pretraining_record(file.unpacked.at(where.offset, where.bytes), name, options_);
+    const std::span<const char> record = file.unpacked.all().subspan(where.offset, where.bytes);
+    return parse_pretraining_record({record.data(), record.size()}, name, options_);
   }
   return parse_pretraining_record(io::read_record_at(file.path, where.offset, where.bytes, where.crc32c), name,
                                   options_);

@@ -9,8 +9,8 @@
 
 #include "bert/data/pretraining_examples.h"
 #include "bert/data/record_index.h"
-#include "bert/data/unpacked_records.h"
 #include "io/byte_source.h"
+#include "io/spillable.h"
 #include "io/tfrecord.h"
 
 namespace bertrand::data {
@@ -23,9 +23,8 @@ struct PretrainingRecordsOptions {
   InputCheck check = InputCheck::index;                     ///< which indexes beside the files are believed
   bool keep_index = true;                                   ///< of each file that was read through
   std::filesystem::path run_directory = {};                 ///< for indexes that cannot be beside a file; may be empty
-  std::filesystem::path spill_directory = {};               ///< for what memory should not hold; may be empty
+  io::SpillPlace spill = {};                                ///< for the records of compressed files
   std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes of records in one compressed file
-  std::size_t most_held = std::size_t{64} << 20;            ///< of these in memory, over all files
 };
 
 /// Every epoch has the same examples: all records, in the order of the files. A file that has no index beside it or in
@@ -33,8 +32,7 @@ struct PretrainingRecordsOptions {
 /// its place noted, so that a bad one is known before training begins, and the places are kept as its index.
 /// InputCheck::all reads every file through. No index is kept of a file with corrupt places, and of a compressed one,
 /// whose records cannot be read at any place. Memory: 24 bytes for each record of a file without an index, and the
-/// contents of compressed files, of which a file without a name in the spill directory, if that is there, takes what is
-/// more than `most_held`.
+/// contents of compressed files, as far as `spill` has them there.
 class PretrainingRecords : public PretrainingExamples {
  public:
   /// Throws Error(Failure::input) as file@offset for a record that is corrupt, lacks a feature, or holds values that
@@ -66,7 +64,7 @@ class PretrainingRecords : public PretrainingExamples {
     std::optional<RecordIndex> index;
     std::vector<RecordPlace> held;  // without an index; offsets are in `unpacked` if the file is compressed
     bool is_compressed = false;
-    UnpackedRecords unpacked;  // of a compressed file
+    io::Spillable<char> unpacked;  // of a compressed file: its records end to end
     RecordSums sums;
     std::uint64_t skipped = 0;
     std::string first_skipped, not_kept;
@@ -86,7 +84,7 @@ class PretrainingRecords : public PretrainingExamples {
   const RecordPlace& place(std::int64_t number) const;
 
   PretrainingRecordsOptions options_;
-  std::size_t held_of_each_ = 0;  // most_held for each file
+  io::SpillPlace spill_of_each_;  // the file's share of what is held
   std::vector<File> files_;
   std::int64_t longest_ = 0, most_masked_ = 0;
   std::uint64_t skipped_ = 0;

@@ -106,7 +106,7 @@ training::Metrics metrics_of(std::string_view bytes) {
 }  // namespace
 
 FineTuningObjective::FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch,
-                                         const distributed::Replica& self, bool quiet, tasks::SpillPlace spill)
+                                         const distributed::Replica& self, bool quiet, io::SpillPlace spill)
     : task_(task),
       prediction_batch_(prediction_batch),
       self_(self),

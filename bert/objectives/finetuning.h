@@ -14,7 +14,7 @@ class FineTuningObjective : public BertObjective {
   /// `prediction_batch`: examples evaluated or predicted at once. `quiet`: no progress is shown. Outputs that are more
   /// than `spill` says go to the disk. The task and the replica must outlive the objective.
   FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch, const distributed::Replica& self,
-                      bool quiet, tasks::SpillPlace spill = {});
+                      bool quiet, io::SpillPlace spill = {});
 
   nn::Module& model() override { return *model_; }
   /// Numbers in a row of outputs.
@@ -66,7 +66,7 @@ class FineTuningObjective : public BertObjective {
   std::int64_t first_row(const tasks::EncodedDataset& examples, std::int64_t number) const;
 
   const bool quiet_;
-  const tasks::SpillPlace spill_;
+  const io::SpillPlace spill_;
   std::unique_ptr<bert::TaskModel> model_;
   std::vector<std::int64_t> numbers_;  // of the step's examples
   double divisor_ = 1;                 // of their losses

@@ -13,7 +13,7 @@ class RankingTask : public FineTuningTask {
     std::filesystem::path train, evaluation, prediction;  ///< each may be empty; triples, candidates, candidates
     std::filesystem::path qrels;                          ///< of the queries that are evaluated
     tasks::RankingLengths lengths = {};
-    tasks::SpillPlace spill = {};
+    io::SpillPlace spill = {};
     bool keep_bad_rows = false;  ///< in bad_rows(), and go on
   };
   /// Reads all files once; candidates are read again part by part. `config` is the start model's. The tokenizer must

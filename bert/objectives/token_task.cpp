@@ -91,7 +91,7 @@ std::vector<FineTuningTask::Sample> TokenTask::samples(const tasks::Logits& outp
   split.list.for_each([&](std::size_t s, const tasks::TokenFile& sentence) {
     const std::size_t first = std::exchange(begin, begin + sentence.words.size());
     if (samples.size() == most || s != samples.size() * split.sentences / most) return;
-    const auto labelled = [&](const tasks::Spillable<std::int32_t>& labels) {
+    const auto labelled = [&](const io::Spillable<std::int32_t>& labels) {
       std::vector<std::string> found;
       for (std::size_t w = 0; w < sentence.words.size(); ++w)
         if (const std::string& name = data_.labels.name(static_cast<std::size_t>(labels.all()[first + w])); name != "O")

@@ -269,7 +269,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
   return dataset;
 }
 
-Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, const SpillPlace& spill) {
+Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, const io::SpillPlace& spill) {
   const bool named = !task.layouts.empty();
   if (named && table_format(path) == TableFormat::jsonl)
     fail(Failure::usage, "{}: format: expected a table as task {} is distributed, got JSON lines; hint: --task custom",

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bert/tasks/dataset.h"
-#include "bert/tasks/spillable.h"
 #include "bert/text/sequence.h"
 #include "bert/text/tokenizer.h"
+#include "io/spillable.h"
 
 namespace bertrand::tasks {
 
@@ -27,13 +27,13 @@ text::Sequence encode_pieces(std::vector<std::int32_t> a, std::optional<std::vec
 /// The examples of a file, one after the other in one row of tokens.
 class EncodedDataset {
  public:
-  EncodedDataset() : EncodedDataset(SpillPlace()) {}
+  EncodedDataset() : EncodedDataset(io::SpillPlace()) {}
   /// What is more than `place` says goes to the disk.
-  explicit EncodedDataset(SpillPlace place) : place_(std::move(place)) { offsets_.push_back(0); }
+  explicit EncodedDataset(io::SpillPlace place) : place_(std::move(place)) { offsets_.push_back(0); }
 
-  Spillable<std::int32_t> token_ids;
-  Spillable<std::int32_t> targets;  ///< to learn: as many numbers for each example, or each token, as the task says
-  std::int64_t cut = 0;             ///< examples that were longer than allowed
+  io::Spillable<std::int32_t> token_ids;
+  io::Spillable<std::int32_t> targets;  ///< to learn: as many numbers for each example, or each token, as the task says
+  std::int64_t cut = 0;                 ///< examples that were longer than allowed
 
   /// The tokens since the last example are one; the first `first_length` of them have type 0. Throws Failure::io if the
   /// disk is full.
@@ -56,13 +56,14 @@ class EncodedDataset {
   void let_go() const;
 
  private:
-  static std::span<const std::int32_t> part(const Spillable<std::int32_t>& of, std::int64_t begin, std::int64_t count) {
+  static std::span<const std::int32_t> part(const io::Spillable<std::int32_t>& of, std::int64_t begin,
+                                            std::int64_t count) {
     return of.all().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
   }
 
-  SpillPlace place_;
-  Spillable<std::int64_t> offsets_;        // [examples + 1]: example i owns tokens offsets[i] .. offsets[i + 1]
-  Spillable<std::int32_t> first_lengths_;  // [examples]: how many of its tokens have type 0
+  io::SpillPlace place_;
+  io::Spillable<std::int64_t> offsets_;        // [examples + 1]: example i owns tokens offsets[i] .. offsets[i + 1]
+  io::Spillable<std::int32_t> first_lengths_;  // [examples]: how many of its tokens have type 0
 };
 
 /// Tokenises and cuts examples. Has buffers: one for each thread. The tokenizer must outlive it.

@@ -21,9 +21,9 @@ struct Example {
 /// Examples are added, then walked through.
 class ExampleList {
  public:
-  ExampleList() : ExampleList(SpillPlace()) {}
+  ExampleList() : ExampleList(io::SpillPlace()) {}
   /// What is more than `place` says goes to the disk.
-  explicit ExampleList(const SpillPlace& place) : rows_(place) {}
+  explicit ExampleList(const io::SpillPlace& place) : rows_(place) {}
   ExampleList(std::initializer_list<Example> examples);
 
   /// Throws Failure::io if the disk is full.

@@ -8,8 +8,8 @@
 
 #include "bert/tasks/class_figures.h"
 #include "bert/tasks/dataset.h"
-#include "bert/tasks/spillable.h"
 #include "bert/tasks/task.h"
+#include "io/spillable.h"
 
 namespace bertrand::tasks {
 
@@ -49,8 +49,8 @@ double score(Metric metric, const MultiLabelScores& scores);
 
 /// The head's outputs, a row per example: what evaluation and prediction start from.
 struct Logits {
-  std::size_t outputs = 0;  ///< per example: classes, labels, or 1
-  Spillable<float> values;  ///< [examples, outputs]
+  std::size_t outputs = 0;      ///< per example: classes, labels, or 1
+  io::Spillable<float> values;  ///< [examples, outputs]
 
   std::span<const float> row(std::size_t example) const { return values.all().subspan(example * outputs, outputs); }
   std::size_t rows() const { return outputs ? static_cast<std::size_t>(values.size()) / outputs : 0; }

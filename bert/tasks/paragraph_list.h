@@ -11,7 +11,7 @@ namespace bertrand::tasks {
 class ParagraphList {
  public:
   /// What is more than `place` says goes to the disk.
-  explicit ParagraphList(const SpillPlace& place) : rows_(place) {}
+  explicit ParagraphList(const io::SpillPlace& place) : rows_(place) {}
 
   /// Throws Failure::io if the disk is full.
   void add(const SquadParagraph& paragraph);

@@ -94,7 +94,7 @@ void RankingEncoder::append(std::string_view query, std::string_view passage, En
   to.end_example(static_cast<std::int32_t>(query_ids_.size()));
 }
 
-Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill,
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const io::SpillPlace& spill,
                      std::vector<std::string>* bad) {
   Triples triples{.encoded = EncodedDataset(spill), .invalid = {}};
   ColumnReader lines(file, "triples", "query, relevant passage and other passage", bad);

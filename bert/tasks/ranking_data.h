@@ -46,7 +46,7 @@ struct Triples {
 /// Throws Failure::input with file and line for other columns, for an empty text and for a blank line that is not at
 /// the end, or adds what it would say to `bad`; Failure::input for a file without triples; Failure::io if the disk is
 /// full.
-Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill = {},
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const io::SpillPlace& spill = {},
                      std::vector<std::string>* bad = nullptr);
 
 /// A file of lines whose columns are separated by tabs.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bert/tasks/spillable.h"
+#include "io/spillable.h"
 
 namespace bertrand::tasks {
 
@@ -24,7 +24,7 @@ struct Row {
 class RowList {
  public:
   /// What is more than `place` says goes to the disk.
-  explicit RowList(const SpillPlace& place = {}) : place_(place) {}
+  explicit RowList(const io::SpillPlace& place = {}) : place_(place) {}
 
   /// Throws Failure::io if the disk is full.
   void add(const Row& row);
@@ -40,10 +40,10 @@ class RowList {
   Row front() const;
 
  private:
-  Spillable<char> bytes_;
+  io::Spillable<char> bytes_;
   std::string row_;  // as it goes there
   std::size_t size_ = 0;
-  SpillPlace place_;
+  io::SpillPlace place_;
 };
 
 }  // namespace bertrand::tasks

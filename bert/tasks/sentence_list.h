@@ -12,9 +12,9 @@ namespace bertrand::tasks {
 /// Sentences are added, then walked through.
 class SentenceList {
  public:
-  SentenceList() : SentenceList(SpillPlace()) {}
+  SentenceList() : SentenceList(io::SpillPlace()) {}
   /// What is more than `place` says goes to the disk.
-  explicit SentenceList(const SpillPlace& place) : rows_(place) {}
+  explicit SentenceList(const io::SpillPlace& place) : rows_(place) {}
 
   /// Adds those of a file. All have labels, or none. Throws Failure::io if the disk is full.
   void append(const TokenFile& file);

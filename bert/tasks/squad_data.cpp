@@ -44,7 +44,7 @@ SquadOptions options_of(SquadOptions options, const std::filesystem::path& file,
 }  // namespace
 
 SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer,
-                     SquadOptions options, std::vector<std::string>* bad, const SpillPlace& spill,
+                     SquadOptions options, std::vector<std::string>* bad, const io::SpillPlace& spill,
                      const ParagraphFilter& wanted)
     : use_(use),
       tokenizer_(tokenizer),

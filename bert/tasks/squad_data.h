@@ -25,7 +25,8 @@ class SquadData {
   /// throw, no window, and to evaluate on, a question without what the version says of answers. With `bad` what is
   /// wrong with questions is kept there. Paragraphs that are not wanted are as if they were not there.
   SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer, SquadOptions options,
-            std::vector<std::string>* bad = nullptr, const SpillPlace& spill = {}, const ParagraphFilter& wanted = {});
+            std::vector<std::string>* bad = nullptr, const io::SpillPlace& spill = {},
+            const ParagraphFilter& wanted = {});
   SquadData(const SquadData&) = delete;
   SquadData& operator=(const SquadData&) = delete;
 
@@ -57,10 +58,10 @@ class SquadData {
   const SquadUse use_;
   const text::Tokenizer& tokenizer_;
   const SquadOptions options_;
-  const SpillPlace spill_;
+  const io::SpillPlace spill_;
   ParagraphList paragraphs_;  // to answer
   EncodedDataset windows_;
-  Spillable<std::int64_t> first_tokens_;  // [questions]: where the windows of each begin; to answer
+  io::Spillable<std::int64_t> first_tokens_;  // [questions]: where the windows of each begin; to answer
   bool some_answer_ = false, some_without_ = false;
   std::int64_t questions_ = 0;
   QuestionCount without_question_, without_text_, impossible_, empty_answers_;

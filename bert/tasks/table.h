@@ -28,7 +28,7 @@ struct TableOptions {
   std::string list_separator = ",";  ///< what joins the items if a JSON value is a list
   std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes that a compressed file may become
   std::size_t longest_row = io::LineSource::kLongest;       ///< bytes of a line, and of a quoted row of many lines
-  SpillPlace spill = {};                                    ///< where rows go that are more than memory should hold
+  io::SpillPlace spill = {};                                ///< where rows go that are more than memory should hold
   std::size_t part = std::size_t{1} << 20;                  ///< bytes that are read at once
 };
 

@@ -20,7 +20,7 @@ class TableRows {
     std::string file;
     Use use = Use::train;
     OnBadRow on_bad = OnBadRow::fail;
-    SpillPlace spill = {};
+    io::SpillPlace spill = {};
   };
   /// Reads and checks the file. Throws as read_rows and walk_examples. The task must outlive it.
   TableRows(const Task& task, Source source);

@@ -48,7 +48,7 @@ struct TaskFiles {
   HeldOut held_out = {};                        ///< of train, in place of evaluation
   OnBadRow on_bad = OnBadRow::fail;             ///< of train and evaluation
   OnBadRow on_bad_prediction = OnBadRow::fail;  ///< of prediction
-  SpillPlace spill = {};                        ///< for what is more than memory should hold of a file
+  io::SpillPlace spill = {};                    ///< for what is more than memory should hold of a file
 };
 
 /// What the model says of its outputs.

@@ -13,8 +13,8 @@
 namespace bertrand::tasks {
 namespace {
 
-std::optional<TokenSplit> read(const TokenOptions& options, const std::filesystem::path& path, const SpillPlace& spill,
-                               bool needs_label, std::vector<std::string>* bad) {
+std::optional<TokenSplit> read(const TokenOptions& options, const std::filesystem::path& path,
+                               const io::SpillPlace& spill, bool needs_label, std::vector<std::string>* bad) {
   if (path.empty()) return std::nullopt;
   std::optional<TokenSplit> split(std::in_place);
   split->file = path.string();
@@ -50,7 +50,7 @@ std::int32_t continued(std::int32_t label, const LabelSet& names) {
 }
 
 /// Encodes a file sentence by sentence. With `names` its words have labels.
-void encode(TokenSplit& split, SentenceEncoder& encoder, const TokenOptions& options, const SpillPlace& spill,
+void encode(TokenSplit& split, SentenceEncoder& encoder, const TokenOptions& options, const io::SpillPlace& spill,
             const LabelSet* names, std::vector<std::string>* bad) {
   EncodedSentences encoded{.windows = EncodedDataset(spill), .piece_tokens = {}};
   split.list.for_each([&](std::size_t, const TokenFile& sentence) {

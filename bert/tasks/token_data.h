@@ -50,8 +50,8 @@ struct EncodedWords {
 /// A file to evaluate on or to predict.
 struct TokenSplit : EncodedWords {
   SentenceList list = {};
-  Spillable<std::int64_t> tokens = {};  ///< [words]: the token whose output is the word's, or −1 without pieces
-  Spillable<std::int32_t> labels = {};  ///< [words]; empty for a file to predict
+  io::Spillable<std::int64_t> tokens = {};  ///< [words]: the token whose output is the word's, or −1 without pieces
+  io::Spillable<std::int32_t> labels = {};  ///< [words]; empty for a file to predict
 
   /// On the host, beside the windows.
   std::size_t bytes() const { return list.held_bytes() + tokens.held_bytes() + labels.held_bytes(); }
@@ -67,7 +67,7 @@ struct TokenData {
   LabelSet labels;
   std::optional<TrainedWords> train;
   std::optional<TokenSplit> evaluation, prediction;
-  SpillPlace spill = {};                   ///< where what is said of the words goes if it is much
+  io::SpillPlace spill = {};               ///< where what is said of the words goes if it is much
   std::vector<std::string> bad_rows = {};  ///< what is wrong with lines of the files, if TaskFiles::on_bad keeps them
 
   /// The most frequent label of the training file.

@@ -74,7 +74,7 @@ CommonLabel most_common(const std::map<std::int32_t, std::int64_t>& counts) {
 }
 
 WordPredictions predict_words(std::span<const std::int64_t> tokens, const Logits& logits,
-                              const std::optional<CommonLabel>& common, const SpillPlace& spill) {
+                              const std::optional<CommonLabel>& common, const io::SpillPlace& spill) {
   constexpr std::int64_t kNone = -1;
   const auto label_of = [&](std::size_t word) {
     constexpr std::size_t kLetGo = std::size_t{1} << 18;  // words

@@ -36,14 +36,14 @@ CommonLabel most_common(const std::map<std::int32_t, std::int64_t>& counts);
 
 /// What a model says of each word.
 struct WordPredictions {
-  Spillable<std::int32_t> labels;
-  Spillable<float> probabilities;  ///< of these labels
+  io::Spillable<std::int32_t> labels;
+  io::Spillable<float> probabilities;  ///< of these labels
 };
 
 /// `tokens` are those whose rows of `logits` are the words' outputs; −1 is a word without pieces. It gets `common`; if
 /// that is absent, the most frequent label among the other words. What is more than `spill` says goes to the disk.
 WordPredictions predict_words(std::span<const std::int64_t> tokens, const Logits& logits,
-                              const std::optional<CommonLabel>& common, const SpillPlace& spill = {});
+                              const std::optional<CommonLabel>& common, const io::SpillPlace& spill = {});
 
 /// True and predicted labels of the words of `list`, as numbers in `names`.
 struct JudgedWords {

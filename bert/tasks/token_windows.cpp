@@ -57,7 +57,7 @@ void SentenceEncoder::append_windows(EncodedSentences& to) {
   const std::size_t before = to.piece_tokens.size();
   to.piece_tokens.resize(before + pieces_.size());
   std::vector<std::int64_t> contexts(pieces_.size(), -1);  // of each piece, in the best window so far
-  Spillable<std::int32_t>& ids = to.windows.token_ids;
+  io::Spillable<std::int32_t>& ids = to.windows.token_ids;
   for (std::int64_t begin = 0, end = 0; end < pieces; begin += step_) {
     end = std::min(begin + room_, pieces);
     ids.push_back(special_.cls);

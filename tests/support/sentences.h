@@ -24,7 +24,7 @@ inline bertrand::tasks::TokenFile read_token_file(const std::string& path, const
 /// Sentences of these words in the file "f", a word a line. `labels` are those of all words.
 inline bertrand::tasks::SentenceList sentence_list(const std::vector<std::vector<std::string>>& sentences,
                                                    const std::vector<std::string>& labels = {},
-                                                   const bertrand::tasks::SpillPlace& place = {}) {
+                                                   const bertrand::io::SpillPlace& place = {}) {
   bertrand::tasks::TokenFile file{.file = "f", .words = {}, .labels = labels};
   for (const std::vector<std::string>& words : sentences) {
     file.words.insert(file.words.end(), words.begin(), words.end());
@@ -38,8 +38,8 @@ inline bertrand::tasks::SentenceList sentence_list(const std::vector<std::vector
 }
 
 template <class T>
-bertrand::tasks::Spillable<T> spillable(const std::vector<T>& values) {
-  bertrand::tasks::Spillable<T> array;
+bertrand::io::Spillable<T> spillable(const std::vector<T>& values) {
+  bertrand::io::Spillable<T> array;
   array.append(values);
   return array;
 }

@@ -343,18 +343,17 @@ TEST_CASE("a compressed file that becomes much is held on the disk, and one that
   CHECK(held.bytes() >= all);
   const auto descriptors = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), {}); };
   const auto before = descriptors();
-  for (const std::size_t most_held : {std::size_t{0}, all / 3}) {
-    PretrainingRecords spilled(file, {.vocab_size = 200, .spill_directory = run / "", .most_held = most_held});
+  for (const std::size_t held_bytes : {std::size_t{0}, all / 3}) {
+    PretrainingRecords spilled(file, {.vocab_size = 200, .spill = {run / "", held_bytes}});
     CHECK(descriptors() == before);
     CHECK(all_of(spilled) == all_of(held));
     CHECK(spilled.bytes() <= places);
     CHECK(fs::is_empty(run / ""));
   }
-  CHECK(PretrainingRecords(file, {.vocab_size = 200, .spill_directory = run / "", .most_held = all}).bytes() >= all);
-  PretrainingRecords repeated({file[0], file[0], file[0]},
-                              {.vocab_size = 200, .threads = 3, .spill_directory = run / "", .most_held = 0});
+  CHECK(PretrainingRecords(file, {.vocab_size = 200, .spill = {run / "", all + 1}}).bytes() >= all);
+  CHECK(PretrainingRecords(file, {.vocab_size = 200, .spill = {run / "none", 0}}).bytes() >= all);
+  PretrainingRecords repeated({file[0], file[0], file[0]}, {.vocab_size = 200, .threads = 3, .spill = {run / "", 0}});
   CHECK(repeated.examples(0) == 3 * kRecordsPerFile);
-  CHECK(PretrainingRecords(file, {.vocab_size = 200, .spill_directory = run / "none", .most_held = 0}).bytes() >= all);
   CHECK(PretrainingRecords(file, {.vocab_size = 200, .most_decompressed = 10'000}).examples(0) == kRecordsPerFile);
   CHECK_THROWS_WITH_AS(
       PretrainingRecords(file, {.vocab_size = 200, .most_decompressed = 5'000}),

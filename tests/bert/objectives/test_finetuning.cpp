@@ -53,7 +53,7 @@ struct Setting {
 
 /// The model of a task.
 struct Model {
-  Model(const FineTuningTask& task, std::int64_t batch, const tasks::SpillPlace& spill = {})
+  Model(const FineTuningTask& task, std::int64_t batch, const io::SpillPlace& spill = {})
       : objective(task, batch, self, /*quiet=*/true, spill), parameters(objective.model(), *backend, {.seed = 5}) {}
 
   std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
@@ -137,7 +137,7 @@ TEST_CASE("outputs are the same from memory and from the disk, where the plan co
                              {.directory = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
       kConfig, setting.tokenizer);
   const RankingTask passages = setting.ranking({.evaluation = setting.candidates(90)});
-  const tasks::SpillPlace spill{.directory = place, .held_bytes = 100};
+  const io::SpillPlace spill{.directory = place, .held_bytes = 100};
   for (const FineTuningTask* task :
        {static_cast<const FineTuningTask*>(&words), static_cast<const FineTuningTask*>(&passages)}) {
     const std::optional<tasks::Logits> whole = Model(*task, 64).objective.predict(File::evaluation),  // one part

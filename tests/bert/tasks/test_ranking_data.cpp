@@ -140,7 +140,7 @@ TEST_CASE("triples that are more than memory may hold lie on the disk, the same,
     }
     CHECK(spilled.begin(held.size()) == held.token_ids.size());
   }
-  const auto is_spilled = [&](const SpillPlace& place) {
+  const auto is_spilled = [&](const io::SpillPlace& place) {
     return read_triples(file, encoder, place).encoded.token_ids.is_spilled();
   };
   CHECK_FALSE(is_spilled({.directory = directory}));  // few enough

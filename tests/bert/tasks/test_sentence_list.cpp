@@ -12,7 +12,7 @@ TEST_CASE("sentences come back with their words, labels and lines, from memory a
   const support::TemporaryDirectory directory;
   for (const std::size_t held : {std::size_t{1}, std::size_t{1} << 20})
     for (const bool labelled : {false, true}) {
-      const SpillPlace place{.directory = std::filesystem::path(directory / "."), .held_bytes = held};
+      const io::SpillPlace place{.directory = std::filesystem::path(directory / "."), .held_bytes = held};
       const std::vector<std::string> labels = {"O", "B-X", "O"};
       const SentenceList list =
           support::sentence_list({{"a", "New York"}, {"שלום"}}, labelled ? labels : std::vector<std::string>{}, place);

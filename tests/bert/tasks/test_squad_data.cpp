@@ -44,7 +44,7 @@ Json paragraphs(int count) {
 }
 
 /// Outputs that find the "b" of each context.
-Logits outputs_for(const SquadData& data, const SpillPlace& spill = {}) {
+Logits outputs_for(const SquadData& data, const io::SpillPlace& spill = {}) {
   Logits logits{.outputs = 2};
   for (const std::int32_t id : data.windows().token_ids.all()) {
     const float found = id == 6 ? 1 : 0;
@@ -112,7 +112,7 @@ TEST_CASE("questions have the same answers from memory and from the disk, also t
   const Setting setting;
   const std::filesystem::path place = setting.directory / "run", file = setting.file(paragraphs(12'000));
   std::filesystem::create_directory(place);
-  const auto answers_of = [&](const SpillPlace& spill) {
+  const auto answers_of = [&](const io::SpillPlace& spill) {
     const SquadData data(file, SquadUse::prediction, setting.tokenizer, setting.options, nullptr, spill);
     CHECK((data.bytes() == 0) == !spill.directory.empty());
     const Logits logits = outputs_for(data, spill);

@@ -208,7 +208,7 @@ TEST_CASE("a table is the same whatever parts its bytes come in, held or on the 
     const std::vector<Row> expected = rows_of(whole);
     CHECK(expected.size() == 3);
     for (std::size_t part = 1; part <= bytes.size(); ++part) {
-      const SpillPlace place{.directory = std::filesystem::path(directory / "."), .held_bytes = 3 * part};
+      const io::SpillPlace place{.directory = std::filesystem::path(directory / "."), .held_bytes = 3 * part};
       const Table parts = parse_table(bytes, "t", format, {.spill = place, .part = part});
       CAPTURE(part);
       CHECK(parts.columns == whole.columns);

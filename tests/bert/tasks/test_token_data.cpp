@@ -206,7 +206,7 @@ TEST_CASE(
   }
   const std::filesystem::path file = setting.file("words", text), place = setting.directory / "run";
   std::filesystem::create_directory(place);
-  const auto said_of = [&](const SpillPlace& spill) {
+  const auto said_of = [&](const io::SpillPlace& spill) {
     const TokenData data = setting.read({.evaluation = file, .prediction = file, .spill = spill});
     CHECK((data.bytes() == 0) == !spill.directory.empty());
     const TokenSplit& split = *data.evaluation;

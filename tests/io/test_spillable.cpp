@@ -1,4 +1,4 @@
-#include "bert/tasks/spillable.h"
+#include "io/spillable.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "support/refusal.h"
 
 using namespace bertrand;
-using namespace bertrand::tasks;
+using namespace bertrand::io;
 
 TEST_CASE("an array that is spilled part by part is the one that is held, and its file has no name") {
   const support::TemporaryDirectory directory;

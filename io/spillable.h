@@ -11,13 +11,13 @@
 #include "io/error.h"
 #include "io/unnamed_file.h"
 
-namespace bertrand::tasks {
+namespace bertrand::io {
 
 /// Where arrays go that are more than memory should hold.
 struct SpillPlace {
   std::filesystem::path directory = {};            ///< if it is empty or not there, everything is held in memory
   std::size_t held_bytes = std::size_t{64} << 20;  ///< of arrays that go there together
-  io::Files* files = &io::Files::system();
+  Files* files = &Files::system();
 
   /// Whether arrays of so many bytes in memory are to go to the disk, where a part of them may be already.
   bool is_due(std::size_t bytes, bool has_file) const;
@@ -27,9 +27,12 @@ struct SpillPlace {
 class SpillFile {
  public:
   explicit SpillFile(const SpillPlace& place);
-  void append(std::span<const std::byte> bytes) { file_.append(bytes); }
+  void append(std::span<const std::byte> bytes) { file_->append(bytes); }
   /// After the last append. What follows may be called by threads together.
-  void map() { mapped_ = std::make_unique<const io::MappedFile>(file_.name_to_map()); }
+  void map() {
+    mapped_ = std::make_unique<const MappedFile>(file_->name_to_map());
+    file_.reset();  // the mapping needs no descriptor, and there may be many files
+  }
   std::span<const std::byte> bytes() const {
     check(mapped_ != nullptr, "spilled array: expected finish() before it is read");
     return mapped_->bytes();
@@ -37,8 +40,8 @@ class SpillFile {
   void let_go() const { mapped_->let_go(); }
 
  private:
-  io::UnnamedFile file_;
-  std::unique_ptr<const io::MappedFile> mapped_;
+  std::unique_ptr<UnnamedFile> file_;  // until it is mapped
+  std::unique_ptr<const MappedFile> mapped_;
 };
 
 /// An array that grows at its end. It may be read when it is held in memory, or finished.
@@ -92,4 +95,4 @@ class Spillable {
   std::int64_t in_file_ = 0;
 };
 
-}  // namespace bertrand::tasks
+}  // namespace bertrand::io

@@ -1,4 +1,4 @@
-#include "bert/tasks/spillable.h"
+#include "io/spillable.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "io/machine.h"
 
-namespace bertrand::tasks {
+namespace bertrand::io {
 
 bool SpillPlace::is_due(std::size_t bytes, bool has_file) const {
   constexpr std::size_t kPart = std::size_t{1} << 20;  // once there is a file, no more than this is held
@@ -17,6 +17,7 @@ bool SpillPlace::is_due(std::size_t bytes, bool has_file) const {
 }
 
 SpillFile::SpillFile(const SpillPlace& place)
-    : file_(*place.files, place.directory / fmt::format("rows.tmp-{}-{}", io::host_name(), ::getpid())) {}
+    : file_(std::make_unique<UnnamedFile>(*place.files,
+                                          place.directory / fmt::format("rows.tmp-{}-{}", host_name(), ::getpid()))) {}
 
-}  // namespace bertrand::tasks
+}  // namespace bertrand::io

@@ -18,11 +18,10 @@ bool is_replaceable(const fs::path& file) {
 
 FileReplacer::FileReplacer(Files& files, const fs::path& file) : files_(files), file_(file) {
   if (!is_replaceable(file)) {
-    writer_.emplace(files, file, FileWriter::Opening::create_through);
+    writer_.emplace(files, file, Opening::create_through);
     return;
   }
-  staged_.emplace(file,
-                  [&](const fs::path& staged) { writer_.emplace(files, staged, FileWriter::Opening::create_new); });
+  staged_.emplace(file, [&](const fs::path& staged) { writer_.emplace(files, staged, Opening::create_new); });
 }
 
 FileReplacer::~FileReplacer() {

@@ -58,10 +58,15 @@ void refuse_call(const fs::path& file, const char* call, int error) {
   fail(Failure::io, "{}: {}: {}", file.string(), call, std::strerror(error));
 }
 
-int Files::create(const fs::path& file) { return open_to_write(file, O_TRUNC | O_NOFOLLOW); }
-int Files::create_new(const fs::path& file) { return open_to_write(file, O_EXCL | O_NOFOLLOW); }
-int Files::append(const fs::path& file) { return open_to_write(file, O_APPEND | O_NOFOLLOW); }
-int Files::create_through(const fs::path& file) { return open_to_write(file, O_TRUNC); }
+int Files::open(const fs::path& file, Opening opening) {
+  switch (opening) {
+    case Opening::create: return open_to_write(file, O_TRUNC | O_NOFOLLOW);
+    case Opening::create_new: return open_to_write(file, O_EXCL | O_NOFOLLOW);
+    case Opening::append: return open_to_write(file, O_APPEND | O_NOFOLLOW);
+    case Opening::create_through: break;
+  }
+  return open_to_write(file, O_TRUNC);
+}
 void Files::write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) {
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());
@@ -108,14 +113,8 @@ Files& Files::system() {
   return files;
 }
 
-FileWriter::FileWriter(Files& files, const fs::path& file, Opening opening) : files_(files), file_(file) {
-  switch (opening) {
-    case Opening::create: descriptor_ = files.create(file); break;
-    case Opening::create_new: descriptor_ = files.create_new(file); break;
-    case Opening::append: descriptor_ = files.append(file); break;
-    case Opening::create_through: descriptor_ = files.create_through(file); break;
-  }
-}
+FileWriter::FileWriter(Files& files, const fs::path& file, Opening opening)
+    : files_(files), file_(file), descriptor_(files.open(file, opening)) {}
 
 FileWriter::~FileWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);

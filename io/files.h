@@ -10,16 +10,20 @@
 
 namespace bertrand::io {
 
+/// How a file is opened to be written. A link that another user put there, to a file of ours say, is not followed, but
+/// by create_through.
+enum class Opening {
+  create,         ///< truncates
+  create_new,     ///< a file that must not be there yet
+  append,         ///< creates it if needed; every write goes to the end
+  create_through  ///< as create, also through a link of one's own
+};
+
 /// The calls that change a disk. Each throws Error(Failure::io) naming path, call and the system's reason.
 class Files {
  public:
   virtual ~Files() = default;
-  // Those that open a file return a descriptor. A link that another user put there, to a file of ours say, is not
-  // followed, but by create_through().
-  virtual int create(const std::filesystem::path& file);          ///< truncates
-  virtual int create_new(const std::filesystem::path& file);      ///< a file that must not be there yet
-  virtual int append(const std::filesystem::path& file);          ///< creates it if needed; every write goes to the end
-  virtual int create_through(const std::filesystem::path& file);  ///< as create(), also through a link of one's own
+  virtual int open(const std::filesystem::path& file, Opening opening);  ///< returns a descriptor
   virtual void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file);
   virtual void sync(int descriptor, const std::filesystem::path& file);
   virtual void close(int descriptor, const std::filesystem::path& file);
@@ -39,7 +43,6 @@ class Files {
 /// as it is.
 class FileWriter {
  public:
-  enum class Opening { create, create_new, append, create_through };
   FileWriter(Files& files, const std::filesystem::path& file, Opening opening = Opening::create);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
@@ -55,7 +58,7 @@ class FileWriter {
  private:
   Files& files_;
   std::filesystem::path file_;
-  int descriptor_ = -1;
+  int descriptor_;  // -1 when it is finished
 };
 
 /// A file of its own directory, say, that nobody looks at yet: written and made durable.

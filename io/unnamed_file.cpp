@@ -19,7 +19,10 @@ std::filesystem::path unlike_others(const std::filesystem::path& file) {
 }  // namespace
 
 UnnamedFile::UnnamedFile(Files& files, const std::filesystem::path& file)
-    : files_(files), file_(unlike_others(file)), to_write_(files.create_new(file_)), to_read_(open_to_read(file_)) {
+    : files_(files),
+      file_(unlike_others(file)),
+      to_write_(files.open(file_, Opening::create_new)),
+      to_read_(open_to_read(file_)) {
   const int error = errno;
   std::error_code ignored;
   std::filesystem::remove(file_, ignored);

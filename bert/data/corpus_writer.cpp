@@ -38,7 +38,7 @@ void require_own(const fs::path& directory) {
 /// directory could put there, goes and is not followed.
 std::unique_ptr<io::FileWriter> made_anew(io::Files& files, const fs::path& file) {
   files.remove_all(file);
-  return std::make_unique<io::FileWriter>(files, file, io::FileWriter::Opening::create_new);
+  return std::make_unique<io::FileWriter>(files, file, io::Opening::create_new);
 }
 
 /// Held by one process at a time; free again when that ends.
@@ -91,7 +91,7 @@ class ArrayWriter {
   }
 
  private:
-  void open() { out_ = std::make_unique<io::FileWriter>(files_, file_, io::FileWriter::Opening::append); }
+  void open() { out_ = std::make_unique<io::FileWriter>(files_, file_, io::Opening::append); }
 
   io::Files& files_;
   fs::path file_;

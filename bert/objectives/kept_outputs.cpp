@@ -55,7 +55,7 @@ void KeptOutputs::append(std::span<const float> rows) {
     io::replace_file(files_, where_.file, record_of(where_.identity) + records_of(values_));
     std::vector<float>().swap(values_);  // for memory alone: nobody asks for them any more
   }
-  io::FileWriter writer(files_, where_.file, io::FileWriter::Opening::append);
+  io::FileWriter writer(files_, where_.file, io::Opening::append);
   writer.write(records_of(rows));
   writer.finish();
 }

@@ -41,7 +41,7 @@ TEST_CASE("a file is written in pieces, and appended to later") {
     out.finish();
   }
   CHECK(read_file(file) == "some bytes");
-  FileWriter(Files::system(), file, FileWriter::Opening::append).write(" more");
+  FileWriter(Files::system(), file, Opening::append).write(" more");
   CHECK(read_file(file) == "some bytes more");
   FileWriter(Files::system(), file).write("less");
   CHECK(read_file(file) == "less");
@@ -197,8 +197,7 @@ TEST_CASE("a link to a file is neither written, nor appended to, nor cut") {
   write_text(directory / "precious", "ours");
   fs::create_symlink(directory / "precious", link);
   const std::string reason = ": Too many levels of symbolic links";
-  CHECK(io_error([&] { FileWriter(Files::system(), link, FileWriter::Opening::append); }) ==
-        link.string() + ": open" + reason);
+  CHECK(io_error([&] { FileWriter(Files::system(), link, Opening::append); }) == link.string() + ": open" + reason);
   CHECK(io_error([&] { FileWriter(Files::system(), link); }) == link.string() + ": open" + reason);
   CHECK(io_error([&] { Files::system().cut(link, 1); }) == link.string() + ": truncate" + reason);
   CHECK(read_text(directory / "precious") == "ours");
@@ -235,7 +234,7 @@ TEST_CASE("a link that stands where a temporary file is to be written is not fol
   write_text(directory / "precious", "ours");
   const fs::path staged = temporary_name(directory / "out");
   fs::create_symlink(directory / "precious", staged);
-  CHECK_THROWS_AS(FileWriter(Files::system(), staged, FileWriter::Opening::create_new), Error);
+  CHECK_THROWS_AS(FileWriter(Files::system(), staged, Opening::create_new), Error);
   replace_file(Files::system(), directory / "out", "new");
   CHECK(read_text(directory / "precious") == "ours");
   CHECK(read_text(directory / "out") == "new");

@@ -13,6 +13,7 @@
 namespace support {
 
 using bertrand::io::Files;
+using bertrand::io::Opening;
 namespace fs = std::filesystem;
 
 /// Does as the system does, but the call numbered `failing` (from 1) fails, a write after half of its bytes.
@@ -21,21 +22,9 @@ class FailingFiles : public Files {
   FailingFiles(int failing, std::string reason) : failing_(failing), reason_(std::move(reason)) {}
   int calls() const { return calls_; }
 
-  int create(const fs::path& file) override {
+  int open(const fs::path& file, Opening opening) override {
     count("open", file);
-    return Files::create(file);
-  }
-  int create_new(const fs::path& file) override {
-    count("open", file);
-    return Files::create_new(file);
-  }
-  int append(const fs::path& file) override {
-    count("open", file);
-    return Files::append(file);
-  }
-  int create_through(const fs::path& file) override {
-    count("open", file);
-    return Files::create_through(file);
+    return Files::open(file, opening);
   }
   void write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) override {
     if (calls_ + 1 == failing_) Files::write(descriptor, bytes.first(bytes.size() / 2), file);
@@ -96,13 +85,9 @@ class RecordingFiles : public Files {
   explicit RecordingFiles(fs::path root) : root_(std::move(root)) {}
   std::size_t calls() const { return diary_.size(); }
 
-  int create(const fs::path& file) override {
-    note({Call::create, file});
-    return Files::create(file);
-  }
-  int create_new(const fs::path& file) override {
-    note({Call::create, file});
-    return Files::create_new(file);
+  int open(const fs::path& file, Opening opening) override {
+    if (opening == Opening::create || opening == Opening::create_new) note({Call::create, file});
+    return Files::open(file, opening);
   }
   void write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) override {
     note({Call::write, file, {}, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});

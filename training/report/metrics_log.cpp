@@ -67,7 +67,7 @@ std::string json_line(const LogLine& line) {
 MetricsLog::MetricsLog(const fs::path& directory, const LogPosition& from, io::Files& files)
     : directory_(directory),
       files_(files),
-      lines_(files, cut_back(directory / kMetricsLog, from, files), io::FileWriter::Opening::append),
+      lines_(files, cut_back(directory / kMetricsLog, from, files), io::Opening::append),
       events_(directory, files) {
   cut_back(directory / kSamples, from, files);
   if (has_events_beside(events_.path())) events_.resume(from.step + 1);
@@ -82,7 +82,7 @@ void MetricsLog::write(const LogLine& line) {
 
 void MetricsLog::write(std::int64_t step, const Samples& samples) {
   if (!samples.json.empty()) {
-    if (!samples_) samples_.emplace(files_, directory_ / kSamples, io::FileWriter::Opening::append);
+    if (!samples_) samples_.emplace(files_, directory_ / kSamples, io::Opening::append);
     samples_->write(fmt::format("{{\"step\":{},\"examples\":{}}}\n", step, samples.json));
   }
   events_.text("samples", step, samples.markdown);

@@ -74,7 +74,7 @@ fs::path free_name(const fs::path& directory) {
 }  // namespace
 
 EventWriter::EventWriter(const fs::path& directory, io::Files& files)
-    : file_(files, free_name(directory), io::FileWriter::Opening::create_new) {
+    : file_(files, free_name(directory), io::Opening::create_new) {
   std::string event = begin_event();
   append_bytes(event, 3, "brain.Event:2");  // file_version
   record(event);

@@ -74,10 +74,7 @@ class RunDirectory::HeldFiles : public io::Files {
  public:
   HeldFiles(const RunDirectory& directory, io::Files& files) : directory_(directory), files_(files) {}
 
-  int create(const fs::path& file) override { return held().create(file); }
-  int create_new(const fs::path& file) override { return held().create_new(file); }
-  int append(const fs::path& file) override { return held().append(file); }
-  int create_through(const fs::path& file) override { return held().create_through(file); }
+  int open(const fs::path& file, io::Opening opening) override { return held().open(file, opening); }
   void write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) override {
     files_.write(descriptor, bytes, file);
   }

@@ -20,7 +20,7 @@ namespace {
 class KilledFiles : public io::Files {
  public:
   explicit KilledFiles(int last) : left_(last) {}
-  int create(const fs::path& file) override { return count(), Files::create(file); }
+  int open(const fs::path& file, io::Opening opening) override { return count(), Files::open(file, opening); }
   void write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) override {
     count(), Files::write(descriptor, bytes, file);
   }

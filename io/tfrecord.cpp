@@ -33,8 +33,10 @@ bool is_good_header(std::string_view header) {
 /// A plain file may happen to begin with gzip's two bytes; then its first header has a good checksum.
 ByteSource open_records(const std::filesystem::path& file) { return ByteSource(file, "records", is_good_header); }
 
+}  // namespace
+
 /// ByteSource with a buffer in front, for the small reads of headers.
-class BufferedSource {
+class RecordReader::BufferedSource {
  public:
   explicit BufferedSource(const std::filesystem::path& file) : source_(open_records(file)) {}
 
@@ -65,88 +67,68 @@ class BufferedSource {
   std::size_t used_ = 0;
 };
 
-}  // namespace
+RecordReader::RecordReader(const std::filesystem::path& file, OnCorrupt on_corrupt)
+    : file_(file), on_corrupt_(on_corrupt), source_(std::make_unique<BufferedSource>(file)) {}
+RecordReader::~RecordReader() = default;
 
-struct RecordReader::State {
-  State(const std::filesystem::path& its_file, OnCorrupt its_on_corrupt)
-      : file(its_file), on_corrupt(its_on_corrupt), source(its_file) {}
+std::string RecordReader::place() const { return fmt::format("{}@{}", file_.string(), begin_); }
+bool RecordReader::is_compressed() const { return source_->is_compressed(); }
 
-  /// Reads `size` bytes into `out`; false, and `problem` says why, if the file has fewer.
-  bool read(std::string& out, std::uint64_t size, const char* what) {
-    out.clear();
-    source.read(out, size);
-    end += out.size();
-    crc32c = io::crc32c(out, crc32c);
-    if (out.size() == size) return true;
-    if (const std::string& damage = source.damage(); !damage.empty()) {
-      problem =
-          fmt::format("{}: expected {} bytes of compressed data, got {} and then: {}", what, size, out.size(), damage);
-    } else {
-      problem = fmt::format("{}: expected {} bytes, got {} to the end of the file", what, size, out.size());
-    }
-    return false;
+/// Reads `size` bytes into `out`; false, and `problem_` says why, if the file has fewer.
+bool RecordReader::read(std::string& out, std::uint64_t size, const char* what) {
+  out.clear();
+  source_->read(out, size);
+  end_ += out.size();
+  crc32c_ = io::crc32c(out, crc32c_);
+  if (out.size() == size) return true;
+  if (const std::string& damage = source_->damage(); !damage.empty()) {
+    problem_ =
+        fmt::format("{}: expected {} bytes of compressed data, got {} and then: {}", what, size, out.size(), damage);
+  } else {
+    problem_ = fmt::format("{}: expected {} bytes, got {} to the end of the file", what, size, out.size());
   }
+  return false;
+}
 
-  bool crc_is(std::uint32_t stored, std::string_view bytes, const char* what) {
-    const std::uint32_t computed = masked_crc(bytes);
-    if (stored == computed) return true;
-    problem = fmt::format("{}: expected {:#010x}, got {:#010x}", what, stored, computed);
-    return false;
+bool RecordReader::crc_is(std::uint32_t stored, std::string_view bytes, const char* what) {
+  const std::uint32_t computed = masked_crc(bytes);
+  if (stored == computed) return true;
+  problem_ = fmt::format("{}: expected {:#010x}, got {:#010x}", what, stored, computed);
+  return false;
+}
+
+RecordReader::Outcome RecordReader::read_one(std::string& record) {
+  begin_ = end_;
+  if (!read(header_, kHeaderBytes, "record header")) {
+    return header_.empty() && source_->damage().empty() ? Outcome::end : Outcome::damaged_file;
   }
-
-  enum class Outcome { record, damaged_record, damaged_file, end };
-  Outcome read_one(std::string& record);
-
-  std::filesystem::path file;
-  OnCorrupt on_corrupt;
-  BufferedSource source;
-  std::string header, footer;
-  std::string problem;      // what is wrong with the record being read
-  std::uint64_t begin = 0;  // of the last record
-  std::uint64_t end = 0;    // of what was read
-  std::uint32_t crc32c = 0;
-  bool ended = false;
-  std::uint64_t skipped = 0;
-  std::string first_skipped;
-};
-
-RecordReader::State::Outcome RecordReader::State::read_one(std::string& record) {
-  begin = end;
-  if (!read(header, kHeaderBytes, "record header")) {
-    return header.empty() && source.damage().empty() ? Outcome::end : Outcome::damaged_file;
-  }
-  const auto length_crc = load_fixed<std::uint32_t>(header.data() + 8);
-  if (!crc_is(length_crc, std::string_view(header).substr(0, 8), "record length crc")) return Outcome::damaged_file;
-  const auto length = load_fixed<std::uint64_t>(header.data());
+  const auto length_crc = load_fixed<std::uint32_t>(header_.data() + 8);
+  if (!crc_is(length_crc, std::string_view(header_).substr(0, 8), "record length crc")) return Outcome::damaged_file;
+  const auto length = load_fixed<std::uint64_t>(header_.data());
   if (length > kMostRecord) {
-    problem = fmt::format("record data: expected at most {}, got {} bytes",
-                          bytes_text(static_cast<double>(kMostRecord)), length);
+    problem_ = fmt::format("record data: expected at most {}, got {} bytes",
+                           bytes_text(static_cast<double>(kMostRecord)), length);
     return Outcome::damaged_file;
   }
   if (!read(record, length, "record data")) return Outcome::damaged_file;
-  if (!read(footer, kFooterBytes, "record data crc")) return Outcome::damaged_file;
-  if (!crc_is(load_fixed<std::uint32_t>(footer.data()), record, "record data crc")) return Outcome::damaged_record;
+  if (!read(footer_, kFooterBytes, "record data crc")) return Outcome::damaged_file;
+  if (!crc_is(load_fixed<std::uint32_t>(footer_.data()), record, "record data crc")) return Outcome::damaged_record;
   return Outcome::record;
 }
 
-RecordReader::RecordReader(const std::filesystem::path& file, OnCorrupt on_corrupt)
-    : state_(std::make_unique<State>(file, on_corrupt)) {}
-RecordReader::~RecordReader() = default;
-
 bool RecordReader::next(std::string& record) {
-  while (!state_->ended) {
-    const State::Outcome outcome = state_->read_one(record);
-    if (outcome == State::Outcome::record) return true;
-    state_->ended = outcome != State::Outcome::damaged_record;
-    if (outcome == State::Outcome::end) break;
-    const std::string message = fmt::format("{}: {}", place(), state_->problem);
-    if (state_->on_corrupt == OnCorrupt::stop) {
-      const bool begins_well = state_->begin > 0 || is_good_header(state_->header);
+  while (!ended_) {
+    const Outcome outcome = read_one(record);
+    if (outcome == Outcome::record) return true;
+    ended_ = outcome != Outcome::damaged_record;
+    if (outcome == Outcome::end) break;
+    const std::string message = fmt::format("{}: {}", place(), problem_);
+    if (on_corrupt_ == OnCorrupt::stop) {
+      const bool begins_well = begin_ > 0 || is_good_header(header_);
       fail(Failure::input, "{}; hint: {}--on-corrupt skip leaves it out", message,
            begins_well ? "" : "is it a TFRecord file? ");
     }
-    if (state_->skipped++ == 0)
-      state_->first_skipped = message + (state_->ended ? "; the rest of the file was left out" : "");
+    if (skipped_++ == 0) first_skipped_ = message + (ended_ ? "; the rest of the file was left out" : "");
   }
   record.clear();
   return false;
@@ -159,13 +141,6 @@ bool is_tfrecord(const std::filesystem::path& file) {
   header.resize(open_records(file).read(header.data(), kHeaderBytes));
   return is_good_header(header);
 }
-
-std::uint64_t RecordReader::offset() const { return state_->begin; }
-std::string RecordReader::place() const { return fmt::format("{}@{}", state_->file.string(), state_->begin); }
-std::uint32_t RecordReader::crc32c() const { return state_->crc32c; }
-bool RecordReader::is_compressed() const { return state_->source.is_compressed(); }
-std::uint64_t RecordReader::skipped() const { return state_->skipped; }
-const std::string& RecordReader::first_skipped() const { return state_->first_skipped; }
 
 std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes,
                            std::uint32_t crc32c) {

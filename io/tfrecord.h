@@ -37,25 +37,40 @@ class RecordReader {
   bool next(std::string& record);
 
   /// Where the record that next() gave last begins.
-  std::uint64_t offset() const;
+  std::uint64_t offset() const { return begin_; }
   /// <file>@<offset> of that record, for messages about its contents.
   std::string place() const;
 
   /// The CRC-32C of all bytes that were read so far: of the whole file, when next() has said false and none was
   /// skipped.
-  std::uint32_t crc32c() const;
+  std::uint32_t crc32c() const { return crc32c_; }
 
   /// Whether the file is compressed, so that its records cannot be read one by one.
   bool is_compressed() const;
 
   /// How many corrupt places were skipped, and what the first one was, as stop would have said it, and whether it took
   /// the rest of the file with it.
-  std::uint64_t skipped() const;
-  const std::string& first_skipped() const;
+  std::uint64_t skipped() const { return skipped_; }
+  const std::string& first_skipped() const { return first_skipped_; }
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  class BufferedSource;
+  enum class Outcome { record, damaged_record, damaged_file, end };
+  Outcome read_one(std::string& record);
+  bool read(std::string& out, std::uint64_t size, const char* what);
+  bool crc_is(std::uint32_t stored, std::string_view bytes, const char* what);
+
+  std::filesystem::path file_;
+  OnCorrupt on_corrupt_;
+  std::unique_ptr<BufferedSource> source_;
+  std::string header_, footer_;
+  std::string problem_;      // what is wrong with the record being read
+  std::uint64_t begin_ = 0;  // of the last record
+  std::uint64_t end_ = 0;    // of what was read
+  std::uint32_t crc32c_ = 0;
+  bool ended_ = false;
+  std::uint64_t skipped_ = 0;
+  std::string first_skipped_;
 };
 
 /// The one record of `bytes` bytes with this CRC-32C that begins at `offset` of an uncompressed file, where a

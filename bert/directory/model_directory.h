@@ -31,6 +31,8 @@ namespace bertrand::bert {
 Config read_config(const std::filesystem::path& model);
 /// Throws Error(Failure::model) unless the model has positions for [CLS], a piece and [SEP].
 void require_room_for_text(const Config& config, const std::filesystem::path& model);
+/// Throws Error(Failure::model), beginning with `where`, unless the model tells two texts apart: `what`.
+void require_pairs(const Config& config, const std::string& where, const char* what = "pairs of texts");
 /// The file that read_config() reads.
 std::filesystem::path config_file(const std::filesystem::path& model);
 

@@ -180,6 +180,11 @@ void require_room_for_text(const Config& config, const fs::path& model) {
          config_file(model).string(), config.max_position_embeddings);
 }
 
+void require_pairs(const Config& config, const std::string& where, const char* what) {
+  if (config.type_vocab_size < 2)
+    fail(Failure::model, "{}: type_vocab_size: expected 2 for {}, got {}", where, what, config.type_vocab_size);
+}
+
 text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flags, const Config& config) {
   const fs::path model_directory = directory_of(model);
   if (flags.cased && flags.vocab_file.empty())

@@ -57,9 +57,7 @@ Model::~Model() = default;
 
 /// As predict refuses it, and what tasks::encode_pieces() would refuse in the words of a flag that others have.
 void Model::require_readable(bool pair) const {
-  if (pair && config_.type_vocab_size < 2)
-    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", directory_.string(),
-         config_.type_vocab_size);
+  if (pair) bert::require_pairs(config_, directory_.string());
   const int least = pair ? 5 : 3;  // [CLS] text [SEP] pair [SEP], or [CLS] text [SEP]
   if (config_.max_position_embeddings < least)
     fail(Failure::model, "{}: max_position_embeddings: expected at least {} for {}, got {}", directory_.string(), least,

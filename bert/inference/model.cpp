@@ -38,11 +38,7 @@ Model::Input Model::text_or_pair(io::JsonReader& request, const std::string& whe
   return input(std::move(text), pieces(request.text("text_pair"), "text_pair", where));
 }
 
-void Model::require_pairs() const {
-  if (config.type_vocab_size < 2)
-    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", directory.string(),
-         config.type_vocab_size);
-}
+void Model::require_pairs() const { bert::require_pairs(config, directory.string()); }
 
 void Model::require_readable(const PaddedSequence& given, const std::string& where) const {
   const bert::Sequence& sequence = given.sequence;

@@ -20,8 +20,8 @@ bool has_pairs(const std::optional<tasks::Split>& split) { return split && split
 
 /// The config as it is to be written.
 bert::Config config_of_task(bert::Config config, const tasks::TaskData& data) {
-  if (config.type_vocab_size < 2 && (has_pairs(data.train) || has_pairs(data.evaluation) || has_pairs(data.prediction)))
-    fail(Failure::model, "config.json: type_vocab_size: expected 2 for pairs of texts, got {}", config.type_vocab_size);
+  if (has_pairs(data.train) || has_pairs(data.evaluation) || has_pairs(data.prediction))
+    bert::require_pairs(config, "config.json");
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = io::name_in(tasks::problem_types(), data.task.kind);
   config.labels = data.labels.names();

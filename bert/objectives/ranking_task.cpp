@@ -55,9 +55,7 @@ class CandidateStream : public ExampleStream {
 
 /// The config as it is to be written. A model that is used as it is keeps its names.
 bert::Config config_of_task(bert::Config config, bool training) {
-  if (config.type_vocab_size < 2)
-    fail(Failure::model, "config.json: type_vocab_size: expected 2 for a query and a passage, got {}",
-         config.type_vocab_size);
+  bert::require_pairs(config, "config.json", "a query and a passage");
   const std::string expected = io::name_in(tasks::problem_types(), tasks::Kind::classification);
   if (!training && !config.problem_type.empty() && config.problem_type != expected)
     fail(Failure::model,

@@ -15,9 +15,7 @@ namespace {
 
 /// The config as it is to be written.
 bert::Config config_of_task(bert::Config config) {
-  if (config.type_vocab_size < 2)
-    fail(Failure::model, "config.json: type_vocab_size: expected 2 for a question and its context, got {}",
-         config.type_vocab_size);
+  bert::require_pairs(config, "config.json", "a question and its context");
   config.architectures = {"BertForQuestionAnswering"};
   config.problem_type.clear();
   config.labels.clear();  // transformers counts the outputs by them, and there are two: start and end

@@ -17,6 +17,10 @@ struct NamedTensor {
   std::string name;
   Tensor value;
 };
+/// An optimizer's moments of what is trained, by the names of the parameters.
+struct Moments {
+  std::vector<NamedTensor> first, second;
+};
 
 /// A tensor on any device as what a file is written from; it shares the tensor's memory.
 io::TensorSource tensor_source(const NamedTensor& tensor);

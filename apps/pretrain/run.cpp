@@ -267,9 +267,9 @@ void load_start(const Options& options, nn::ParameterSet& parameters) {
 
 /// Those of a TensorFlow checkpoint, or of a run or checkpoint of this program.
 training::LoadMoments load_moments(const std::filesystem::path& init) {
-  return [init](const training::Moments& moments) {
+  return [init](const nn::Moments& moments) {
     if (!bert::is_checkpoint(init)) return training::load_moments(init, moments);
-    bert::load_moments(init, {.first = moments.first, .second = moments.second});
+    bert::load_moments(init, moments);
     return bert::weights_file(init).string();
   };
 }

@@ -129,7 +129,7 @@ bool is_moment(const std::string& stored) {
   return stored.ends_with("/adam_m") || stored.ends_with("/adam_v") || stored == "global_step";
 }
 
-void load_moments(const fs::path& model, const Moments& moments) {
+void load_moments(const fs::path& model, const nn::Moments& moments) {
   const StoredWeights weights(model);
   std::vector<std::pair<nn::StoredNumbers, Tensor>> loads;
   std::vector<std::string> names;

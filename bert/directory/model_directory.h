@@ -99,13 +99,9 @@ std::filesystem::path weights_file(const std::filesystem::path& model);
 /// Whether the weights are in a checkpoint of TensorFlow.
 bool is_checkpoint(const std::filesystem::path& model);
 
-/// The moments of Google's optimizer in a checkpoint of TensorFlow.
-struct Moments {
-  std::vector<nn::NamedTensor> first, second;  ///< to be filled, by the names of the parameters
-};
-/// Fills them from <name>/adam_m and <name>/adam_v. Throws Error(Failure::model), before any value changes, if one is
-/// missing, damaged or of another shape.
-void load_moments(const std::filesystem::path& model, const Moments& moments);
+/// Fills them from <name>/adam_m and <name>/adam_v of a checkpoint of TensorFlow, as Google's optimizer writes them.
+/// Throws Error(Failure::model), before any value changes, if one is missing, damaged or of another shape.
+void load_moments(const std::filesystem::path& model, const nn::Moments& moments);
 /// Whether load_moments() reads a tensor of this name, or it is the number of steps that goes with them.
 bool is_moment(const std::string& stored);
 

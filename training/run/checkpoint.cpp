@@ -20,7 +20,7 @@ constexpr std::size_t kSmallFiles = std::size_t{1} << 16;  // configuration and 
 constexpr std::size_t kTensorFacts = 512;                  // of the headers and the manifest
 
 /// Under the names that PyTorch's AdamW gives them.
-std::vector<nn::NamedTensor> with_names(const Moments& moments) {
+std::vector<nn::NamedTensor> with_names(const nn::Moments& moments) {
   std::vector<nn::NamedTensor> tensors;
   for (const auto& [name, tensor] : moments.first) tensors.push_back({"exp_avg." + name, tensor});
   for (const auto& [name, tensor] : moments.second) tensors.push_back({"exp_avg_sq." + name, tensor});
@@ -61,7 +61,7 @@ std::filesystem::path find_moments(const std::filesystem::path& directory) {
   return newest->directory / kOptimizerFile;
 }
 
-void load_file(const std::filesystem::path& path, const Moments& moments) {
+void load_file(const std::filesystem::path& path, const nn::Moments& moments) {
   const io::SafetensorsFile file(path);
   for (const auto& [name, tensor] : with_names(moments)) {
     const io::SafetensorsEntry* entry = file.find(name);
@@ -77,8 +77,8 @@ void load_file(const std::filesystem::path& path, const Moments& moments) {
 
 }  // namespace
 
-Moments moments_of(const Training& training) {
-  Moments moments;
+nn::Moments moments_of(const Training& training) {
+  nn::Moments moments;
   for (const auto& segment : training.parameters.segments()) {
     if (segment.rate == 0) continue;
     const auto part = [&](const Tensor& flat) { return flat.window(segment.begin, segment.shape); };
@@ -154,7 +154,7 @@ std::filesystem::path checkpoint_in_place_of(const std::vector<std::filesystem::
   return newest->directory;
 }
 
-std::string load_moments(const std::filesystem::path& directory, const Moments& moments) {
+std::string load_moments(const std::filesystem::path& directory, const nn::Moments& moments) {
   const std::filesystem::path file = find_moments(directory);
   load_file(file, moments);
   return file.string();

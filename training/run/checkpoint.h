@@ -51,19 +51,15 @@ void check_resumable(const std::filesystem::path& output, const Conditions& cond
 std::filesystem::path checkpoint_in_place_of(const std::vector<std::filesystem::path>& files,
                                              const std::filesystem::path& output);
 
-/// The moments of what is trained, by the names of the parameters.
-struct Moments {
-  std::vector<nn::NamedTensor> first, second;
-};
-Moments moments_of(const Training& training);
+nn::Moments moments_of(const Training& training);
 
 /// Fills the moments that a run begins with and returns the file that they come from.
-using LoadMoments = std::function<std::string(const Moments&)>;
+using LoadMoments = std::function<std::string(const nn::Moments&)>;
 
 /// Fills the moments from the run or checkpoint in `directory`: the checkpoint's own, or those of the newest checkpoint
 /// of the run there that verifies. Throws Error(Failure::model), which says what was looked for, or if a moment is
 /// missing or of another shape.
-std::string load_moments(const std::filesystem::path& directory, const Moments& moments);
+std::string load_moments(const std::filesystem::path& directory, const nn::Moments& moments);
 
 /// Puts the files of the model into `directory`, each in one step, so that a reader always finds a whole model.
 void publish_model(io::Files& files, const std::filesystem::path& directory, const Objective& objective,

@@ -284,7 +284,7 @@ TEST_CASE("moments are listed as unused unless they are asked for") {
   for (const std::string& name : report.unused) CHECK(is_moment(name));
   CHECK(target.equals(saved.model));
   Model second(3);
-  Moments wanted;
+  nn::Moments wanted;
   for (const auto& segment : moments.parameters.segments()) {
     wanted.first.push_back({segment.name, moments.parameters.value(segment)});
     wanted.second.push_back({segment.name, second.parameters.value(*second.parameters.find(segment.name))});

@@ -11,7 +11,7 @@ using namespace bertrand;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fuzz::Directory directory;
   static const auto backend = open_cpu({.threads = 1});
-  static const training::Moments moments{
+  static const nn::Moments moments{
       .first = {{"a.weight", Tensor({2, 3}, DType::f32, *backend)}, {"a.bias", Tensor({3}, DType::f64, *backend)}},
       .second = {{"a.weight", Tensor({2, 3}, DType::f32, *backend)}, {"a.bias", Tensor({3}, DType::f64, *backend)}}};
   std::string_view text = fuzz::text_of(data, size);

@@ -342,7 +342,7 @@ TEST_CASE("a batch is learnt by heart from the weights and moments of the run, w
     support::refusal(Failure::numerics, learn);
     return RecordedPoints::weights;
   };
-  const LoadMoments ones = [](const Moments& moments) {
+  const LoadMoments ones = [](const nn::Moments& moments) {
     for (const nn::NamedTensor& moment : moments.first) ops::fill(moment.value, 1);
     return std::string("a file");
   };

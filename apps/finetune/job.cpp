@@ -27,7 +27,7 @@ namespace {
 
 /// --max-seq-length of the run that made a model, if its directory says so.
 std::optional<std::int64_t> trained_length(const std::filesystem::path& model) {
-  const std::filesystem::path record = model / "run_config.json";
+  const std::filesystem::path record = model / training::kRunConfig;
   if (!training::is_own_run_config(record)) return {};
   const io::Json settings = io::read_json(record)["settings"];
   const auto length = settings.find("max-seq-length");

@@ -48,7 +48,7 @@ std::string shown(const Rows& rows, std::span<const std::int32_t> labels, double
 
 /// The rows of an evaluation of texts; none if the run has none, or others.
 std::vector<Text> rows_of(const fs::path& run) {
-  const fs::path file = run / "eval_rows.jsonl";
+  const fs::path file = run / tasks::kEvaluationRows;
   std::error_code ignored;
   if (run.empty() || !fs::is_regular_file(file, ignored)) return {};
   const std::string lines = io::read_file(file);
@@ -82,7 +82,7 @@ std::string page_of_model(const Options& options) {
     numbers["name"] = whole.filename().string();
     numbers["model"] = directory.string();
     numbers["file"] = options.texts.string();
-    numbers["rows_file"] = (rows.empty() ? options.texts : run / "eval_rows.jsonl").string();
+    numbers["rows_file"] = (rows.empty() ? options.texts : run / tasks::kEvaluationRows).string();
     page = page_of({{"runs", io::Json::array()}, {"explain", std::move(numbers)}});
     if (page.size() <= kMostBytes) break;
   }

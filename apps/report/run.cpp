@@ -6,17 +6,19 @@
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
+#include "bert/report/rows.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_names.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::report {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFilesOfRun[] = {"run_config.json", "metrics.jsonl", "eval_results.json", "eval_rows.jsonl",
-                                       "samples.jsonl"};
+constexpr const char* kFilesOfRun[] = {training::kRunConfig, training::kMetricsLog, training::kResultsJson,
+                                       tasks::kEvaluationRows, training::kSamples};
 
 void check_run(const fs::path& run) {
   std::error_code ignored;

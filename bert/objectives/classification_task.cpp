@@ -115,7 +115,7 @@ training::Metrics ClassificationTask::evaluate(const tasks::Logits& outputs) con
 void ClassificationTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                           const tasks::Logits& outputs) const {
   const tasks::Split& split = *data_.evaluation;
-  io::replace_in_parts(files, directory / "eval_rows.jsonl", [&](const auto& write) {
+  io::replace_in_parts(files, directory / tasks::kEvaluationRows, [&](const auto& write) {
     tasks::write_evaluation_rows(data_.task, data_.labels, split.dataset, split.encoded, outputs, write);
   });
   if (data_.task.kind == tasks::Kind::regression) return;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "bert/tasks/answer_rows.h"
+#include "bert/tasks/evaluation_rows.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
 #include "io/units.h"
@@ -131,7 +132,7 @@ void SpanTask::write_evaluation(io::Files& files, const std::filesystem::path& d
                                 const tasks::Logits& outputs) const {
   const bool version_2 = options_.answers.version_2;
   tasks::AnswerFiles out(files, {.directory = directory, .prefix = "eval_", .version_2 = version_2});
-  io::FileReplacer rows(files, directory / "eval_rows.jsonl");
+  io::FileReplacer rows(files, directory / tasks::kEvaluationRows);
   rows.write(tasks::answer_rows_header(version_2));
   evaluation_->answer(
       outputs, options_.answers,

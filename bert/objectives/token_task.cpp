@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bert/tasks/evaluation_rows.h"
 #include "bert/tasks/word_rows.h"
 #include "io/file_replacer.h"
 #include "io/units.h"
@@ -74,7 +75,7 @@ void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& 
   const tasks::TokenSplit& split = *data_.evaluation;
   const tasks::WordPredictions words = predict(split, outputs);
   const tasks::JudgedWords judged{split.list, data_.labels, split.labels.all(), words.labels.all()};
-  io::replace_in_parts(files, directory / "eval_rows.jsonl",
+  io::replace_in_parts(files, directory / tasks::kEvaluationRows,
                        [&](const auto& write) { tasks::write_word_rows(data_.task, judged, words, write); });
   io::replace_file(files, directory / "eval_report.tsv", tasks::token_report(data_.task, judged));
   if (data_.task == tasks::TokenTask::ner)

@@ -27,7 +27,7 @@ Question read_question(const Line& from) {
 /// A question that is not answered as it should be, as the page shows it.
 io::Json row_json(const Question& question) {
   const io::Json json = read_again(question.line);
-  io::JsonReader line(json, {"eval_rows.jsonl", Failure::input});
+  io::JsonReader line(json, {tasks::kEvaluationRows, Failure::input});
   const std::string said = line.text("prediction");
   io::Json row = {{"id", line.text("id", "")},
                   {"text", io::shortened(line.text("text"))},

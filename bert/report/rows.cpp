@@ -131,11 +131,11 @@ void read_lines(std::string_view lines, const LetGo& let_go, const std::function
   }
 }
 
-io::Json read_again(std::string_view line) { return io::parse_json(line, {"eval_rows.jsonl", Failure::input}); }
+io::Json read_again(std::string_view line) { return io::parse_json(line, {tasks::kEvaluationRows, Failure::input}); }
 
 Shown shown_of(const Row& row) {
   const io::Json json = read_again(row.line);
-  io::JsonReader line(json, {"eval_rows.jsonl", Failure::input});
+  io::JsonReader line(json, {tasks::kEvaluationRows, Failure::input});
   Shown shown{.id = line.text("id", ""), .text = line.text("text")};
   if (line.find("text_pair")) shown.pair = line.text("text_pair", "");
   if (const io::Json* const list = line.find("probabilities")) shown.probabilities = probabilities_of(*list);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bert/tasks/class_figures.h"
+#include "bert/tasks/evaluation_rows.h"
 #include "bert/tasks/task.h"
 #include "io/json.h"
 

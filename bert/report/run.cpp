@@ -11,6 +11,7 @@
 #include "io/input_files.h"
 #include "io/units.h"
 #include "training/run/flag_table.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::report {
 namespace {
@@ -121,20 +122,21 @@ io::Json results(const io::Json& figures, const io::Json& evaluation) {
 io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
   io::Json notes = io::Json::array();
   const Source source{directory, notes};
-  const io::Json config = source.object("run_config.json", true);
+  const io::Json config = source.object(training::kRunConfig, true);
   io::Json run = configuration(config);
   const fs::path whole = io::without_slash(fs::absolute(directory).lexically_normal());
   run["name"] = whole.filename().string();
   run["path"] = directory.string();
   run["curves"] = io::Json::object();
-  if (const auto lines = source.text("metrics.jsonl", trains(config))) {
+  if (const auto lines = source.text(training::kMetricsLog, trains(config))) {
     std::size_t damaged = 0;
     run["curves"] = curves_of(*lines, extent.points, damaged);
-    if (damaged > 0) notes.push_back(fmt::format("metrics.jsonl: left out {}", io::counted(damaged, "damaged line")));
+    if (damaged > 0)
+      notes.push_back(fmt::format("{}: left out {}", training::kMetricsLog, io::counted(damaged, "damaged line")));
   }
   run["evaluation"] = io::Json::object();
   std::error_code ignored;
-  if (const fs::path file = directory / "eval_rows.jsonl"; fs::is_regular_file(file, ignored)) {
+  if (const fs::path file = directory / tasks::kEvaluationRows; fs::is_regular_file(file, ignored)) {
     const io::MappedFile rows(file);
     try {
       const std::string_view lines(reinterpret_cast<const char*>(rows.bytes().data()), rows.bytes().size());
@@ -145,17 +147,18 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
     }
   }
   run["samples"] = io::Json::object();
-  if (const auto lines = source.text("samples.jsonl", false)) {
+  if (const auto lines = source.text(training::kSamples, false)) {
     std::size_t damaged = 0;
     run["samples"] = samples_of(*lines, extent.points < 500 ? 2 : 6, damaged);
-    if (damaged > 0) notes.push_back(fmt::format("samples.jsonl: left out {}", io::counted(damaged, "damaged line")));
+    if (damaged > 0)
+      notes.push_back(fmt::format("{}: left out {}", training::kSamples, io::counted(damaged, "damaged line")));
   }
   // If words are labelled, types of entities may be judged and not the labels.
   const bool rows = run["evaluation"].contains("classes") && run["evaluation"]["kind"] != "words";
   if (const auto table = rows ? std::nullopt : source.text("eval_report.tsv", false))
     run["evaluation"]["classes"] = classes_of(*table);
-  run["results"] = results(source.object("eval_results.json", false), run["evaluation"]);
-  run["profile"] = source.object("profile.json", false);
+  run["results"] = results(source.object(training::kResultsJson, false), run["evaluation"]);
+  run["profile"] = source.object(training::kProfile, false);
   run["notes"] = std::move(notes);
   return run;
 }

@@ -88,7 +88,7 @@ io::Json wrong_sentences(const std::vector<Sentence>& sentences, const Rows& row
   io::Json list = io::Json::array();
   for (const Sentence* one : wrong) {
     const io::Json json = read_again(one->line);
-    io::JsonReader line(json, {"eval_rows.jsonl", Failure::input});
+    io::JsonReader line(json, {tasks::kEvaluationRows, Failure::input});
     const io::Json& all = line.list("words");
     io::Json words = io::Json::array();
     for (std::size_t w = 0; w < std::min(all.size(), kWords); ++w) {

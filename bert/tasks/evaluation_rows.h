@@ -8,6 +8,9 @@
 
 namespace bertrand::tasks {
 
+/// The file, in the directory of a run. Tasks of words and of answers have theirs (word_rows.h, answer_rows.h).
+inline constexpr const char* kEvaluationRows = "eval_rows.jsonl";
+
 /// What the file may have of each row on the average; of many classes it would have gigabytes.
 constexpr std::size_t kProbabilitiesOfRow = 100;
 

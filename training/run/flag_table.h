@@ -67,26 +67,13 @@ class FlagTable {
   /// Each reads into `member`, which must outlive the table, and returns the flag for what is special about it.
   template <class T>
   Flag& number(FlagText text, T& member, const io::Range<T>& range) {
-    text.help +=
-        fmt::format(" ({}; default {})", range.text(), text.unset.empty() ? fmt::format("{}", member) : text.unset);
-    if (text.type.empty()) text.type = std::is_integral_v<T> ? "INT" : "FLOAT";
-    return add(text, {.set =
-                          [&member, range, name = text.name](const std::vector<std::string>& values) {
-                            member = io::parse_number(name, values.front(), range);
-                          },
-                      .value = [&member] { return fmt::format("{}", member); }});
+    return add_number(std::move(text), member, range, [&member] { return fmt::format("{}", member); });
   }
   /// `absent` is the text of its value if it has none.
   template <class T>
   Flag& number(FlagText text, std::optional<T>& member, const io::Range<T>& range, const std::string& absent) {
-    text.help += fmt::format(" ({}; default {})", range.text(),
-                             text.unset.empty() && member ? fmt::format("{}", *member) : text.unset);
-    if (text.type.empty()) text.type = std::is_integral_v<T> ? "INT" : "FLOAT";
-    return add(text, {.set =
-                          [&member, range, name = text.name](const std::vector<std::string>& values) {
-                            member = io::parse_number(name, values.front(), range);
-                          },
-                      .value = [&member, absent] { return member ? fmt::format("{}", *member) : absent; }});
+    return add_number(std::move(text), member, range,
+                      [&member, absent] { return member ? fmt::format("{}", *member) : absent; });
   }
   /// One of `choices`.
   template <class T>
@@ -118,6 +105,16 @@ class FlagTable {
 
  private:
   Flag& add(const FlagText& text, Flag::Target target);
+  template <class T, class Member>
+  Flag& add_number(FlagText text, Member& member, const io::Range<T>& range, std::function<std::string()> value) {
+    text.help += fmt::format(" ({}; default {})", range.text(), text.unset.empty() ? value() : text.unset);
+    if (text.type.empty()) text.type = std::is_integral_v<T> ? "INT" : "FLOAT";
+    return add(text, {.set =
+                          [&member, range, name = text.name](const std::vector<std::string>& values) {
+                            member = io::parse_number(name, values.front(), range);
+                          },
+                      .value = std::move(value)});
+  }
 
   std::string heading_;
   std::vector<Flag> flags_;

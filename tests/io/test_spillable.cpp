@@ -12,9 +12,11 @@
 using namespace bertrand;
 using namespace bertrand::io;
 
-TEST_CASE("an array that is spilled part by part is the one that is held, and its file has no name") {
+TEST_CASE("an array that is spilled part by part is the one that is held, and its file has no name and no descriptor") {
   const support::TemporaryDirectory directory;
   const SpillPlace place{.directory = std::filesystem::path(directory / "."), .held_bytes = 40};
+  const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
+  const auto before = descriptors();
   Spillable<std::int64_t> held, spilled;
   for (std::int64_t i = 0; i < 1000; ++i) {
     held.push_back(i * i);
@@ -25,6 +27,7 @@ TEST_CASE("an array that is spilled part by part is the one that is held, and it
   }
   spilled.finish(place);
   held.finish(place);
+  CHECK(descriptors() == before);  // as a run may have many
   CHECK(spilled.is_spilled());
   CHECK_FALSE(held.is_spilled());
   CHECK(std::ranges::equal(spilled.all(), held.all()));

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <string>
 
 #include "io/json.h"
+#include "io/split.h"
 
 namespace bertrand::io {
 namespace {
@@ -37,11 +37,8 @@ std::string one_line(std::string text) {
 
 void say(std::string_view lines) {
   if (line_format() == LineFormat::text) return print(std::string(lines));
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    if (end > 0) say_event("message", fmt::format("{{\"text\":{}}}", json_text(std::string(lines.substr(0, end)))));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
+  for (const std::string_view line : lines_of(lines))
+    if (!line.empty()) say_event("message", fmt::format("{{\"text\":{}}}", json_text(std::string(line))));
 }
 
 void say_event(std::string_view event, std::string_view object) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "io/error.h"
+#include "io/split.h"
 #include "io/version.h"
 
 namespace bertrand::serving::kserve {
@@ -239,12 +240,8 @@ Question infer(const ModelPointer& model, const std::string& body, std::size_t m
 
 Plan plan(const Request& request, const Models& models, std::size_t max_texts) {
   std::vector<std::string> parts;
-  for (std::string_view path = path_of(request.target); !path.empty();) {
-    path.remove_prefix(1);
-    const std::size_t end = std::min(path.find('/'), path.size());
-    parts.push_back(percent_decoded(path.substr(0, end)));
-    path.remove_prefix(end);
-  }
+  for (const std::string_view part : io::split(path_of(request.target).substr(1), '/'))
+    parts.push_back(percent_decoded(part));
   const bool is_get = request.method == "GET", is_post = request.method == "POST";
   if (parts.size() == 1 && is_get)
     return Response{.body =

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "apps/cli/manual.h"
+#include "io/split.h"
 #include "io/version.h"
 
 namespace bertrand::cli {
@@ -88,11 +89,7 @@ std::string roff_paragraphs(const ManualCommand& command) {
       continue;
     }
     text += ".PP\n.nf\n";
-    for (std::size_t at = 0; at < paragraph.size();) {
-      const std::size_t end = std::min(paragraph.find('\n', at), paragraph.size());
-      text += roff(paragraph.substr(at, end - at)) + "\n";
-      at = end + 1;
-    }
+    for (const std::string_view line : io::lines_of(paragraph)) text += roff(std::string(line)) + "\n";
     text += ".fi\n";
   }
   return text;

@@ -20,6 +20,7 @@
 #include "io/npy.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/split.h"
 #include "io/units.h"
 #include "tensor/backends.h"
 
@@ -32,23 +33,18 @@ namespace {
 /// As io::LineSource, which would also read pipes and compressed files: of these no length is known beforehand, and all
 /// lines are held.
 void refuse_long_lines(std::string_view text, const std::string& file) {
-  for (std::int64_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (end > io::LineSource::kLongest)
+  std::int64_t number = 0;
+  for (const std::string_view line : io::lines_of(text))
+    if (++number; line.size() > io::LineSource::kLongest)
       fail(Failure::input, "{}:{}: expected a line of at most {} bytes, got more", file, number,
            io::LineSource::kLongest);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
 }
 
-/// The lines of a text without white space at their ends; a last line may lack its LF.
-std::vector<std::string_view> lines_of(std::string_view text) {
+/// The lines of a text without white space at their ends.
+std::vector<std::string_view> trimmed_lines(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\v\f";
   std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (std::string_view line : io::lines_of(text)) {
     line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
     lines.push_back(line.substr(0, line.find_last_not_of(kSpace) + 1));
   }
@@ -189,7 +185,7 @@ void run(const Options& options) {
   std::string valid;
   const text::InvalidBytes invalid = text::drop_invalid_lines(text, valid);
   if (invalid.count > 0) text = std::move(valid);
-  const std::vector<std::string_view> lines = lines_of(text);
+  const std::vector<std::string_view> lines = trimmed_lines(text);
   const auto backend = open_cpu({.threads = options.threads, .kernels = options.cpu_kernels});
   const std::unique_ptr<bert::EncoderAlone> model = load_model(options, config, *backend);
 

@@ -6,10 +6,10 @@
 
 #include "apps/finetune/task_flags.h"
 #include "distributed/processes.h"
-#include "io/comma_list.h"
 #include "io/error.h"
 #include "io/file_names.h"
 #include "io/nearest_name.h"
+#include "io/split.h"
 
 namespace bertrand::finetune {
 namespace {

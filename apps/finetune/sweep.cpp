@@ -13,10 +13,10 @@
 #include "apps/finetune/sweep_directory.h"
 #include "bert/report/report.h"
 #include "distributed/processes.h"
-#include "io/comma_list.h"
 #include "io/error.h"
 #include "io/files.h"
 #include "io/say.h"
+#include "io/split.h"
 #include "io/units.h"
 #include "training/run/run_directory.h"
 

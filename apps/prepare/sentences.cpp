@@ -20,6 +20,7 @@
 #include "io/line_source.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/split.h"
 #include "io/units.h"
 
 namespace bertrand::prepare {
@@ -93,11 +94,11 @@ class FileReader {
         if (dropped.count > 0) block.swap(valid);
         invalid.add(dropped, lines);
       }
-      data::for_each_line(block, [&](std::string_view line) {
+      for (const std::string_view line : io::lines_of(block)) {
         ++lines;
         if (is_json) add_document(line, input.name(), lines);
         else add_line(line, input.name(), lines);
-      });
+      }
       done(size);
     }
     end_document();
@@ -108,7 +109,7 @@ class FileReader {
   void add_document(std::string_view line, const std::string& name, std::uint64_t number) {
     const std::optional<std::string> text = data::text_of_json_line(line, name, number);
     if (!text) return;
-    data::for_each_line(*text, [&](std::string_view part) { take(part, name, number); });
+    for (const std::string_view part : io::lines_of(*text)) take(part, name, number);
     end_document();
   }
 

@@ -17,6 +17,7 @@
 #include "io/in_order.h"
 #include "io/input_files.h"
 #include "io/say.h"
+#include "io/split.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -42,7 +43,7 @@ Part encode_lines(const data::LineBlock& block, text::CachingTokenizer& caching,
   part.text.reserve(2 * block.text.size());
   std::array<char, 12> digits;
   std::string text;
-  data::for_each_line(block.text, [&](std::string_view line) {
+  for (std::string_view line : io::lines_of(block.text)) {
     ++part.lines;
     if (source.is_json)
       line = text = data::text_of_json_line(line, source.name, block.lines_before + part.lines).value_or("");
@@ -56,7 +57,7 @@ Part encode_lines(const data::LineBlock& block, text::CachingTokenizer& caching,
     }
     part.text.push_back('\n');
     part.invalid.add(caching.dropped(), part.lines);
-  });
+  }
   return part;
 }
 

@@ -18,6 +18,7 @@
 #include "io/input_files.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/split.h"
 #include "io/units.h"
 
 namespace bertrand::prepare {
@@ -37,9 +38,8 @@ struct CountedBlock {
 /// The texts of lines of JSON, which come after `lines` others of the file `name`.
 std::string texts_of(std::string_view block, const std::string& name, std::uint64_t lines) {
   std::string texts;
-  data::for_each_line(block, [&](std::string_view line) {
+  for (const std::string_view line : io::lines_of(block))
     if (const auto text = data::text_of_json_line(line, name, ++lines)) texts.append(*text).push_back('\n');
-  });
   return texts;
 }
 

@@ -46,14 +46,4 @@ class LineBlocks {
   bool ended_ = false;
 };
 
-/// Calls `take(line)` for every line, without its \n.
-template <class Take>
-void for_each_line(std::string_view lines, Take take) {
-  while (!lines.empty()) {
-    const std::string_view line = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(line.size() < lines.size() ? line.size() + 1 : line.size());
-    take(line);
-  }
-}
-
 }  // namespace bertrand::data

@@ -10,6 +10,7 @@
 #include "io/file_names.h"
 #include "io/in_order.h"
 #include "io/input_files.h"
+#include "io/split.h"
 
 namespace bertrand::data {
 
@@ -57,13 +58,13 @@ class Tokenising {
   Piece piece_of(const Lines& some, const std::string& name) {
     const std::string_view lines = some.block.text;
     piece_.file = some.file;
-    for_each_line(lines, [&](std::string_view line) {
+    for (const std::string_view line : io::lines_of(lines)) {
       ++piece_.lines;
       piece_.bytes =
           std::min<std::size_t>(static_cast<std::size_t>(line.data() - lines.data()) + line.size() + 1, lines.size());
       if (form_.json_lines) add_document(line, name, some.block.lines_before + piece_.lines);
       else add(line);
-    });
+    }
     return std::move(piece_);
   }
 
@@ -80,7 +81,7 @@ class Tokenising {
   void add_document(std::string_view line, const std::string& name, std::uint64_t number) {
     const std::optional<std::string> text = text_of_json_line(line, name, number);
     if (!text) return;
-    for_each_line(*text, [&](std::string_view sentence) { add_sentence(sentence); });
+    for (const std::string_view sentence : io::lines_of(*text)) add_sentence(sentence);
     end_document();
   }
 

@@ -9,6 +9,7 @@
 #include "bert/text/utf8.h"
 #include "bert/text/vocabulary.h"
 #include "io/json.h"
+#include "io/split.h"
 
 namespace bertrand::bert {
 namespace {
@@ -23,14 +24,13 @@ std::optional<Json> vocabulary_object(std::string_view lines) {
   Json vocabulary = Json::object();
   std::string valid;
   bool has_blank = false;
-  for (std::int32_t id = 0; !lines.empty(); ++id) {
-    const std::string_view line = lines.substr(0, lines.find('\n'));
+  std::int32_t id = 0;
+  for (const std::string_view line : io::lines_of(lines)) {
     const bool is_valid = text::drop_invalid_utf8(line, valid).count == 0;
     const std::string_view token = text::strip(is_valid ? line : valid);
     if (token.empty() && std::exchange(has_blank, true)) return std::nullopt;
     if (token.find_first_of(kInNoKey) != token.npos) return std::nullopt;
-    io::append(vocabulary, std::string(token), id);
-    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+    io::append(vocabulary, std::string(token), id++);
   }
   return vocabulary;
 }

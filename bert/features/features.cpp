@@ -5,10 +5,10 @@
 #include <iterator>
 
 #include "bert/inference/model.h"
-#include "io/comma_list.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/numbers.h"
+#include "io/split.h"
 
 namespace bertrand::features {
 namespace {
@@ -74,7 +74,7 @@ text::Sequence encode_line(std::string_view line, const text::Tokenizer& tokeniz
 std::vector<int> parse_layers(const std::string& list, Dim layers_of_model) {
   const auto count = static_cast<int>(layers_of_model);
   std::vector<int> layers;
-  for (const std::string& number : io::comma_list(list)) {
+  for (const std::string_view number : io::split(list, ',')) {
     const auto layer = io::number_in<int>(number);
     if (!layer || *layer < -count || *layer >= count)
       fail(Failure::usage, "--layers: expected numbers from {} to {} with commas between, got {}", -count, count - 1,

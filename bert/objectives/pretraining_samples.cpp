@@ -8,6 +8,7 @@
 #include "bert/tasks/metrics.h"
 #include "io/json.h"
 #include "io/markdown.h"
+#include "io/split.h"
 #include "tensor/ops.h"
 
 namespace bertrand::objectives {
@@ -15,16 +16,11 @@ namespace {
 
 constexpr std::size_t kGuesses = 3;
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
+std::vector<std::string_view> words_of(std::string_view vocabulary) {
+  std::vector<std::string_view> words;
+  for (const std::string_view line : io::lines_of(vocabulary))
+    words.push_back(line.substr(0, line.size() - line.ends_with('\r')));
+  return words;
 }
 
 double rounded(double probability) { return std::round(probability * 1e4) / 1e4; }
@@ -33,7 +29,7 @@ double rounded(double probability) { return std::round(probability * 1e4) / 1e4;
 
 training::Samples samples_of(std::span<const data::PretrainingExample> examples, const Tensor& logits,
                              std::string_view vocabulary) {
-  const std::vector<std::string_view> words = lines_of(vocabulary);
+  const std::vector<std::string_view> words = words_of(vocabulary);
   const auto word = [&](std::int32_t id) {
     const auto at = static_cast<std::size_t>(id);
     return at < words.size() ? words[at] : std::string_view("[UNK]");

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <map>
 
+#include "io/split.h"
+
 namespace bertrand::report {
 namespace {
 
@@ -43,10 +45,8 @@ io::Json curves_of(std::string_view lines, std::size_t most, std::size_t& damage
   std::vector<std::string> names;  // in the order of the file
   std::map<std::string, Curve> curves;
   damaged = 0;
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const auto line = io::try_parse_json(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
+  for (const std::string_view text : io::lines_of(lines)) {
+    const auto line = io::try_parse_json(text);
     if (!line || !line->is_object() || !line->contains("step") || !line->at("step").is_number_integer()) {
       ++damaged;
       continue;

@@ -13,6 +13,7 @@
 #include "bert/report/intervals.h"
 #include "bert/report/words.h"
 #include "io/shortened.h"
+#include "io/split.h"
 
 namespace bertrand::report {
 namespace {
@@ -187,17 +188,12 @@ io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo
 io::Json classes_of(std::string_view table) {
   constexpr std::string_view kMeans[] = {"micro avg", "macro avg", "weighted avg"};
   io::Json list = io::Json::array();
-  for (bool header = true; !table.empty(); header = false) {
-    const std::size_t end = std::min(table.find('\n'), table.size());
-    std::string_view line = table.substr(0, end);
-    table.remove_prefix(std::min(end + 1, table.size()));
-    if (header) continue;
+  bool is_header = true;
+  for (const std::string_view line : io::lines_of(table)) {
+    if (std::exchange(is_header, false)) continue;
     if (line.empty()) break;  // what follows is the confusion matrix
     std::vector<std::string_view> cells;
-    for (std::size_t tab = 0; tab != std::string_view::npos; line.remove_prefix(std::min(tab + 1, line.size()))) {
-      tab = line.find('\t');
-      cells.push_back(line.substr(0, tab));
-    }
+    for (const std::string_view cell : io::split(line, '\t')) cells.push_back(cell);
     if (cells.size() != 5) return io::Json::array();
     if (std::ranges::count(kMeans, cells[0]) > 0) continue;
     io::Json one{{"name", std::string(cells[0])}};

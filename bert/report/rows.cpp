@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "io/signals.h"
+#include "io/split.h"
 
 namespace bertrand::report {
 namespace {
@@ -118,14 +119,13 @@ void Rows::count(const Row& row, std::vector<tasks::ClassCounts>& counts) const 
 void read_lines(std::string_view lines, const LetGo& let_go, const std::function<void(const Line& line)>& take) {
   constexpr std::size_t kMostHeld = std::size_t{4} << 20;  // bytes that were read
   std::size_t held = 0;
-  for (std::int64_t number = 1; !lines.empty(); ++number) {
+  std::int64_t number = 0;
+  for (const std::string_view text : io::lines_of(lines)) {
     io::leave_if_requested("reading eval_rows.jsonl");
-    const std::string_view text = lines.substr(0, lines.find('\n'));
-    const io::JsonSource source{fmt::format("eval_rows.jsonl:{}", number), Failure::input};
+    const io::JsonSource source{fmt::format("eval_rows.jsonl:{}", ++number), Failure::input};
     const io::Json json = io::parse_json(text, source);
     io::JsonReader reader(json, source);
     take({number, text, reader});
-    lines.remove_prefix(std::min(text.size() + 1, lines.size()));
     held += text.size();
     if (held > kMostHeld && let_go) let_go(), held = 0;
   }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "io/split.h"
+
 namespace bertrand::report {
 namespace {
 
@@ -51,10 +53,8 @@ io::Json samples_of(std::string_view lines, std::size_t most, std::size_t& damag
   damaged = 0;
   std::vector<io::Json> whole;
   io::Json questions;
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const auto line = io::try_parse_json(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
+  for (const std::string_view text : io::lines_of(lines)) {
+    const auto line = io::try_parse_json(text);
     try {
       if (!line) throw Damaged();
       io::Json trial = questions_of(line->at("examples"));

@@ -8,6 +8,7 @@
 #include "bert/tasks/attempt.h"
 #include "io/error.h"
 #include "io/signals.h"
+#include "io/split.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -56,16 +57,14 @@ bool ColumnReader::next(std::span<std::string_view> columns) {
 
 /// Throws Failure::input unless the line has just as many columns, none of them blank.
 void ColumnReader::cut(std::span<std::string_view> columns) const {
-  std::string_view rest = text_;
-  const auto found = static_cast<std::size_t>(std::ranges::count(rest, '\t')) + 1;
+  const auto found = static_cast<std::size_t>(std::ranges::count(text_, '\t')) + 1;
   if (found != columns.size())
     fail(Failure::input, "{}: columns: expected {} between tabs, got {} of them", lines_.where(), names_, found);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    columns[i] = rest.substr(0, rest.find('\t'));
-    rest.remove_prefix(std::min(columns[i].size() + 1, rest.size()));
-    if (has_no_text(columns[i]))
-      fail(Failure::input, "{}: column {}: expected {} with a text each, got an empty one", lines_.where(), i + 1,
-           names_);
+  std::size_t i = 0;
+  for (const std::string_view column : io::split(text_, '\t')) {
+    columns[i++] = column;
+    if (has_no_text(column))
+      fail(Failure::input, "{}: column {}: expected {} with a text each, got an empty one", lines_.where(), i, names_);
   }
 }
 

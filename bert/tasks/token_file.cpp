@@ -13,6 +13,7 @@
 #include "io/line_source.h"
 #include "io/numbers.h"
 #include "io/signals.h"
+#include "io/split.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -31,11 +32,7 @@ Cells cut_at_spaces(std::string_view line) {
 
 Cells cut_at_tabs(std::string_view line) {
   Cells cells;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find('\t', begin), line.size());
-    cells.push_back(trimmed_cell(line.substr(begin, end - begin)));
-    begin = end + 1;
-  }
+  for (const std::string_view cell : io::split(line, '\t')) cells.push_back(trimmed_cell(cell));
   return cells;
 }
 

@@ -18,6 +18,7 @@
 #include "bert/text/unicode.h"
 #include "bert/text/utf8.h"
 #include "bert/text/vocabulary.h"
+#include "io/split.h"
 #endif
 
 namespace bertrand::text {
@@ -77,10 +78,7 @@ Words abbreviations_of_cldr(const std::string& language) {
 
 /// Adds what stands between blanks.
 void add_words(std::string_view list, Words& words) {
-  for (std::size_t end; !list.empty(); list.remove_prefix(std::min(end + 1, list.size()))) {
-    end = std::min(list.find(' '), list.size());
-    words.emplace(list.substr(0, end));
-  }
+  for (const std::string_view word : io::split(list, ' ')) words.emplace(word);
 }
 
 char32_t first_of(std::string_view text) {

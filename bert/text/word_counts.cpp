@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "bert/text/words.h"
+#include "io/split.h"
 
 namespace bertrand::text {
 
@@ -20,11 +21,10 @@ InvalidBytes WordCounts::add_lines(std::string_view lines, bool lower_case) {
   InvalidBytes invalid;
   WordSplitter splitter(lower_case);
   Words words;
-  for (std::uint64_t number = 1; !lines.empty(); ++number) {
-    const std::string_view line = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+  std::uint64_t number = 0;
+  for (const std::string_view line : io::lines_of(lines)) {
     words.clear();
-    invalid.add(splitter.split(line, words), number);
+    invalid.add(splitter.split(line, words), ++number);
     for (const Words::Word& word : words.list()) add(words.bytes(word), 1);
     if (counts_.size() > most_words_) forget_rare();
   }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "distributed/share.h"
-#include "io/comma_list.h"
 #include "io/numbers.h"
+#include "io/split.h"
 #include "tensor/backends.h"
 
 namespace bertrand::training {

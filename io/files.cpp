@@ -139,8 +139,7 @@ void replace_file(Files& files, const fs::path& file, std::string_view text) {
 }
 
 std::string read_file(const fs::path& file) {
-  const MappedFile mapped(file);
-  return {reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()};
+  return std::string(MappedFile(file).text());
 }
 
 MappedFile::MappedFile(const fs::path& file) {

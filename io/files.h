@@ -79,6 +79,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+  std::string_view text() const { return {static_cast<const char*>(data_), size_}; }
   /// Gives back the memory of what was looked at; it is read again when it is next looked at. Others may read it
   /// meanwhile. For a file that is looked at here and there.
   void let_go() const;

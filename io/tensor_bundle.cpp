@@ -19,9 +19,7 @@ fs::path with(const fs::path& prefix, const std::string& ending) { return prefix
 
 BundleIndex read_index(const fs::path& file) {
   refuse_directory(file, "index of a checkpoint", Failure::model);
-  const MappedFile mapped(file);
-  return parse_bundle_index({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()},
-                            file.string());
+  return parse_bundle_index(MappedFile(file).text(), file.string());
 }
 
 }  // namespace

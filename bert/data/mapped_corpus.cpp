@@ -48,10 +48,8 @@ void MappedCorpus::open(const std::filesystem::path& directory, const CorpusMani
   if (!std::filesystem::exists(file))
     fail(Failure::input, "{}: expected a corpus, which has a {}, got a directory without one; {}", directory.string(),
          kCorpusManifest, "hint: prepare corpus makes it of text; DIR/* names the files in a directory");
-  const io::MappedFile text(file);
-  const CorpusManifest manifest = parse_corpus_manifest(
-      io::parse_json({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, {name, Failure::input}),
-      name);
+  const CorpusManifest manifest =
+      parse_corpus_manifest(io::parse_json(io::MappedFile(file).text(), {name, Failure::input}), name);
   if (manifest.vocab_sha256 != expected.vocab_sha256)
     fail(Failure::input, "{}: vocab_sha256: expected that of the vocabulary given, {}, got {}; {}", name,
          expected.vocab_sha256, manifest.vocab_sha256.substr(0, 64),

@@ -139,8 +139,7 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
   if (const fs::path file = directory / tasks::kEvaluationRows; fs::is_regular_file(file, ignored)) {
     const io::MappedFile rows(file);
     try {
-      const std::string_view lines(reinterpret_cast<const char*>(rows.bytes().data()), rows.bytes().size());
-      run["evaluation"] = evaluation_of(lines, extent, [&] { rows.let_go(); });
+      run["evaluation"] = evaluation_of(rows.text(), extent, [&] { rows.let_go(); });
     } catch (const Error& error) {
       if (error.failure() == Failure::interrupted) throw;
       notes.push_back(error.what());

@@ -1,7 +1,6 @@
 #include "bert/tasks/score_files.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "bert/tasks/labels.h"
@@ -12,7 +11,7 @@
 #include "io/error.h"
 #include "io/files.h"
 #include "io/input_files.h"
-#include "io/json_stream.h"
+#include "io/json.h"
 #include "io/line_source.h"
 #include "io/numbers.h"
 #include "io/table.h"
@@ -22,63 +21,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// ---- JSON: one flat object
-
-/// Hands over each pair of an object whose values are all texts or all numbers, as it streams by.
-class FlatObject : public io::JsonStream {
- public:
-  using OnText = std::function<void(const std::string& key, std::string& value)>;
-  using OnNumber = std::function<void(const std::string& key, double value)>;
-  FlatObject(const fs::path& file, OnText on_text, OnNumber on_number)
-      : JsonStream({.name = file.string(), .failure = Failure::input}),
-        on_text_(std::move(on_text)),
-        on_number_(std::move(on_number)) {}
-
-  bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
-  bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
-  bool number_float(double value, const std::string&) override { return number(value); }
-  bool null() override { refuse("null"); }
-  bool boolean(bool) override { refuse("true or false"); }
-
- private:
-  void open_object() override {
-    if (inside_) refuse("an object");
-    inside_ = true;
-  }
-  void open_list() override { refuse("a list"); }
-  void name(std::string& key) override { key_ = std::move(key); }
-  void text(std::string& value) override {
-    if (!inside_ || !on_text_) refuse("a text");
-    on_text_(key_, value);
-  }
-  void close_object() override {}
-  void close_list() override {}
-
-  bool number(double value) {
-    if (!inside_ || !on_number_) refuse("a number");
-    on_number_(key_, value);
-    return true;
-  }
-  [[noreturn]] void refuse(const char* what) const {
-    if (!inside_) fail(Failure::input, "{}: expected an object, got {}", source().name, what);
-    fail(Failure::input, "{}: {}: expected {}, got {}", source().name, io::printable(key_),
-         on_text_ ? "a text" : "a number", what);
-  }
-
-  const OnText on_text_;
-  const OnNumber on_number_;
-  bool inside_ = false;
-  std::string key_;
-};
-
-void read_flat_object(const fs::path& file, FlatObject::OnText on_text, FlatObject::OnNumber on_number) {
+/// A JSON object with a value for each question's id.
+io::Json read_object(const fs::path& file) {
   io::refuse_directory(file, "predictions", Failure::input);
-  const io::MappedFile mapped(file);
-  FlatObject(file, std::move(on_text), std::move(on_number))
-      .read({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()});
+  io::Json object = io::parse_json(io::MappedFile(file).text(), {.name = file.string(), .failure = Failure::input});
+  if (!object.is_object()) fail(Failure::input, "{}: expected an object, got {}", file.string(), io::shown(object));
+  return object;
 }
 
-// ---- lines of columns
+[[noreturn]] void refuse(const fs::path& file, const std::string& id, const char* expected, const io::Json& got) {
+  fail(Failure::input, "{}: {}: expected {}, got {}", file.string(), io::printable(id), expected, io::shown(got));
+}
 
 /// A file of columns, line by line. With `invalid`, what is no UTF-8 is left out and counted there.
 class Lines {
@@ -209,13 +162,21 @@ class RankedQuery {
 
 Answers read_answers(const fs::path& file) {
   Answers answers;
-  read_flat_object(file, [&](const std::string& id, std::string& text) { answers[id] = std::move(text); }, {});
+  io::Json object = read_object(file);
+  for (const auto& [id, text] : object.items()) {
+    if (!text.is_string()) refuse(file, id, "a text", text);
+    answers[id] = std::move(text.get_ref<std::string&>());
+  }
   return answers;
 }
 
 NullOdds read_null_odds(const fs::path& file) {
   NullOdds odds;
-  read_flat_object(file, {}, [&](const std::string& id, double value) { odds.emplace_back(id, value); });
+  const io::Json object = read_object(file);
+  for (const auto& [id, number] : object.items()) {
+    if (!number.is_number()) refuse(file, id, "a number", number);
+    odds.emplace_back(id, number.get<double>());
+  }
   return odds;
 }
 

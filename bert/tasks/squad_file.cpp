@@ -274,7 +274,7 @@ void walk_squad(const std::filesystem::path& file, const std::function<void(Squa
   if (extension == ".jsonl" || extension == ".ndjson") return read_and_compare_ids(walk_lines, use_wanted);
   io::refuse_directory(file, "questions", Failure::input);
   const io::MappedFile mapped(file);
-  const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  const std::string_view text = mapped.text();
   if (io::is_compressed_name(file))
     fail(Failure::input, "{}: expected SQuAD's JSON as it is, got it compressed; hint: unpack it first", file.string());
   io::refuse_nul(text.substr(0, kBeginning), file.string());

@@ -15,7 +15,7 @@ TEST_CASE("a file without a name holds what was appended, and the directory stay
   CHECK(std::filesystem::is_empty(directory / "."));
   for (const std::string part : {"one", "two"}) file.append(std::as_bytes(std::span(part)));
   const MappedFile mapped(file.name_to_map());
-  CHECK(std::string(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()) == "onetwo");
+  CHECK(mapped.text() == "onetwo");
 }
 
 TEST_CASE("a file without a name is made though an earlier process left one of its name, which stays") {

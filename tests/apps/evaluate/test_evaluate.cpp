@@ -313,15 +313,15 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
     write_text(bad, predictions);
     return refusal({"squad", "--data", data, "--predictions", bad});
   };
-  CHECK(squad(R"({"1": ["x"]})") == "error: " + bad + ": 1: expected a text, got a list\n");
+  CHECK(squad(R"({"1": ["x"]})") == "error: " + bad + ": 1: expected a text, got [\"x\"]\n");
   CHECK(squad(R"({"1": "x", "1": "y"})") == "error: " + bad + ": \"1\": expected once, got it twice\n");
   CHECK(squad(R"({"1": "x")") ==
         "error: " + bad + ": expected JSON, got a syntax error at byte 10: unexpected end of input\n");
   CHECK(squad(std::string("\0{}", 3)) == "error: " + bad + ": expected JSON, got a NUL at byte 1\n");
   CHECK(squad(std::string("{}\0", 3)) == "error: " + bad + ": expected JSON, got a NUL at byte 3\n");
-  CHECK(squad(R"({"1": )" + std::string(100'000, '{')) == "error: " + bad + ": 1: expected a text, got an object\n");
-  CHECK(squad(R"({"a\nb": 5})") == "error: " + bad + ": a\\x0ab: expected a text, got a number\n");
-  CHECK(squad("[]") == "error: " + bad + ": expected an object, got a list\n");
+  CHECK(squad(R"({"1": {}})") == "error: " + bad + ": 1: expected a text, got {}\n");
+  CHECK(squad(R"({"a\nb": 5})") == "error: " + bad + ": a\\x0ab: expected a text, got 5\n");
+  CHECK(squad("[]") == "error: " + bad + ": expected an object, got []\n");
   CHECK(squad(R"({"2": "x"})") ==
         "error: " + data + ": question 2: answers: expected at least one, got none; hint: is it SQuAD 2.0?\n");
   write_text(bad, "{}");
@@ -330,15 +330,15 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   write_text(directory / "answers", R"({"1": "x"})");
   CHECK(refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-odds", bad}) ==
         "error: " + bad + ": expected a number for question 1, got none\n");
-  CHECK(squad("\"x\"") == "error: " + bad + ": expected an object, got a text\n");
+  CHECK(squad("\"x\"") == "error: " + bad + ": expected an object, got \"x\"\n");
   CHECK(refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-threshold", "1"}, 2) ==
         "error: --null-threshold: expected with --null-odds, got none\n");
   const auto odds = [&](const std::string& text) {
     write_text(bad, text);
     return refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-odds", bad});
   };
-  CHECK(odds(R"({"1": "x"})") == "error: " + bad + ": 1: expected a number, got a text\n");
-  CHECK(odds("5") == "error: " + bad + ": expected an object, got a number\n");
+  CHECK(odds(R"({"1": "x"})") == "error: " + bad + ": 1: expected a number, got \"x\"\n");
+  CHECK(odds("5") == "error: " + bad + ": expected an object, got 5\n");
   write_text(bad, R"({"data": []})");
   CHECK(refusal({"squad", "--data", bad, "--predictions", directory / "answers"}) ==
         "error: " + bad + ": expected at least one question, got none\n");

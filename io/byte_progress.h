@@ -1,6 +1,7 @@
 // What a person sees of a long command: how much of its input is done, MB/s and the time left.
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 
@@ -16,6 +17,8 @@ class ByteProgress {
 
   /// So many bytes are done in all. Throws Error(Failure::interrupted) if leave_requested().
   void update(double done);
+  /// So many bytes more.
+  void add(std::size_t bytes) { update(done_ += static_cast<double>(bytes)); }
   /// The stage is over: one line that stays.
   void finish();
   bool shown() const { return shown_; }  ///< whether it took long enough for a line
@@ -24,7 +27,7 @@ class ByteProgress {
   std::string text(double done, bool is_finished) const;
 
   std::string stage_;
-  double total_;
+  double total_, done_ = 0;  // done_ is that of add()
   TerminalLine line_;
   bool quiet_, shown_ = false;
   std::chrono::steady_clock::time_point begin_;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
+#include "io/error.h"
 #include "io/json.h"
 #include "io/split.h"
 
@@ -33,6 +36,11 @@ std::string one_line(std::string text) {
     if (is_c1) text[++i] = ' ';
   }
   return text;
+}
+
+void write_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    fail(Failure::io, "standard output: write: {}", std::strerror(errno));
 }
 
 void say(std::string_view lines) {

@@ -37,6 +37,9 @@ void warn(fmt::format_string<Args...> message, Args&&... args) {
   std::fputs(warning(message, std::forward<Args>(args)...).c_str(), stderr);
 }
 
+/// A result on standard output. Throws Error(Failure::io) if it cannot be written.
+void write_stdout(std::string_view text);
+
 /// Whole lines; as JSON each that is not empty becomes {"event": "message", "text": …}. A pipe without a reader does
 /// not end a run: the program says so when it ends.
 void say(std::string_view lines);

@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
-#include <cstdio>
-#include <cstring>
 
 #include "io/error.h"
+#include "io/say.h"
 #include "io/signals.h"
 
 namespace bertrand::predict {
@@ -36,10 +34,8 @@ void Answers::write(std::string_view lines) {
   has_some_ = has_some_ || !lines.empty();
   if (file_) return file_->write(lines);
   for (; !lines.empty(); lines.remove_prefix(std::min<std::size_t>(lines.size(), PIPE_BUF))) {
-    const std::string_view part = lines.substr(0, PIPE_BUF);
     wait_for_reader();
-    if (std::fwrite(part.data(), 1, part.size(), stdout) != part.size() || std::fflush(stdout) != 0)
-      fail(Failure::io, "standard output: write: {}", std::strerror(errno));
+    io::write_stdout(lines.substr(0, PIPE_BUF));
   }
 }
 

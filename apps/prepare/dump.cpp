@@ -1,12 +1,10 @@
 // prepare dump: a feature a line, `name:v v v`.
 #include "apps/prepare/dump.h"
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <string>
+#include <utility>
 
 #include "bert/data/tf_example.h"
 #include "io/error.h"
@@ -47,13 +45,6 @@ void append_values(std::string& out, const std::vector<std::string>& values, con
 
 void append_values(std::string&, std::monostate, const std::string&) {}
 
-void flush(std::string& out) {
-  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
-    fail(Failure::io, "standard output: write: {}", std::strerror(errno));
-  }
-  out.clear();
-}
-
 }  // namespace
 
 void write_dump(const DumpOptions& options) {
@@ -67,13 +58,13 @@ void write_dump(const DumpOptions& options) {
         std::visit([&](const auto& values) { append_values(out, values, place); }, feature);
         out.push_back('\n');
       }
-      if (out.size() >= kFlushBytes) flush(out);
+      if (out.size() >= kFlushBytes) io::write_stdout(std::exchange(out, {}));
     }
     if (reader.skipped() > 0) {
       io::warn("{}; skipped {} in this file", reader.first_skipped(), io::counted(reader.skipped(), "corrupt place"));
     }
   }
-  flush(out);
+  io::write_stdout(out);
 }
 
 }  // namespace bertrand::prepare

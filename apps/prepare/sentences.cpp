@@ -156,11 +156,9 @@ void write_sentences(const SentencesOptions& options) {
   DocumentWriter writer(splitter, out);
   FileReader reader(writer, options.unwrap);
   io::ByteProgress progress("cutting into sentences", input_bytes);
-  double done = 0;
   std::vector<std::string> warnings;
   for (const std::filesystem::path& file : options.inputs) {
-    const text::InvalidBytes invalid =
-        reader.read(file, [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); });
+    const text::InvalidBytes invalid = reader.read(file, [&](std::size_t bytes) { progress.add(bytes); });
     if (invalid.count > 0) warnings.push_back(invalid.message(file.string()));
   }
   progress.finish();

@@ -2,17 +2,13 @@
 #include "apps/prepare/tokens.h"
 
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
 #include "bert/text/tokenizer.h"
-#include "io/error.h"
 #include "io/file_names.h"
 #include "io/in_order.h"
 #include "io/input_files.h"
@@ -61,12 +57,6 @@ Part encode_lines(const data::LineBlock& block, text::CachingTokenizer& caching,
   return part;
 }
 
-void write_out(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
-    fail(Failure::io, "standard output: write: {}", std::strerror(errno));
-  }
-}
-
 }  // namespace
 
 void write_tokens(const TokensOptions& options) {
@@ -84,11 +74,10 @@ void write_tokens(const TokensOptions& options) {
       [&] { return input.next(kEncodedAtOnce); }, options.threads,
       [&](const data::LineBlock& block, std::size_t slot) { return encode_lines(block, tokenizers[slot], source); },
       [&](const Part& part) {
-        write_out(part.text);
+        io::write_stdout(part.text);
         invalid.add(part.invalid, lines);
         lines += part.lines;
       });
-  if (std::fflush(stdout) != 0) fail(Failure::io, "standard output: write: {}", std::strerror(errno));
   if (invalid.count > 0) io::warn("{}", invalid.message(input.name()));
 }
 

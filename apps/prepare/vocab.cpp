@@ -46,7 +46,6 @@ std::string texts_of(std::string_view block, const std::string& name, std::uint6
 text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
   io::ByteProgress progress("counting words", input_bytes);
   text::WordCounts counts;
-  double done = 0;
   std::vector<std::string> warnings;
   for (const std::filesystem::path& file : options.inputs) {
     data::LineBlocks input(file);
@@ -64,7 +63,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
                  [&](const CountedBlock& counted) {
                    counts.merge(counted.counts);
                    invalid.add(counted.invalid, counted.lines_before);
-                   progress.update(done += static_cast<double>(counted.bytes));
+                   progress.add(counted.bytes);
                  });
     if (invalid.count > 0) warnings.push_back(invalid.message(input.name()));
   }

@@ -129,7 +129,6 @@ std::shared_ptr<const data::CorpusView> open_corpus(const std::vector<std::files
 std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesystem::path>& files, const Source& source,
                                                   const Options& options, distributed::Collective* processes) {
   io::ByteProgress progress("reading text", io::check_files(files, {}), stderr, options.settings.quiet || processes);
-  double done = 0;
   std::shared_ptr<const data::HeldCorpus> corpus;
   distributed::work_apart(processes, [&] {
     corpus = std::make_shared<data::HeldCorpus>(
@@ -137,7 +136,7 @@ std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesys
             files, source.tokenizer,
             {.threads = threads_of(options),
              .least_documents = options.no_next_sentence ? 1U : 2U,
-             .progress = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); }}),
+             .progress = [&](std::size_t bytes) { progress.add(bytes); }}),
         source.tokenizer.vocabulary().size());
   });
   if (progress.shown()) progress.finish();

@@ -40,6 +40,7 @@ Words words_of(const std::string& answer) {
   return text::python_split(without_articles(text));
 }
 
+/// Of two answers without words both get 1 if `no_answer_counts` (version 2).
 double f1_of(const Words& predicted, const Words& truth, bool no_answer_counts) {
   if (no_answer_counts && predicted.empty() && truth.empty()) return 1;
   std::map<std::u32string, int> left;
@@ -122,14 +123,6 @@ std::string normalized_answer(const std::string& text) {
     joined += text::to_utf8(word);
   }
   return joined;
-}
-
-double exact_match(const std::string& predicted, const std::string& truth) {
-  return words_of(predicted) == words_of(truth) ? 1 : 0;
-}
-
-double answer_f1(const std::string& predicted, const std::string& truth, bool no_answer_counts) {
-  return f1_of(words_of(predicted), words_of(truth), no_answer_counts);
 }
 
 ScoredAnswer scored_answer(const SquadQuestion& question, const std::string& predicted, bool version_2) {

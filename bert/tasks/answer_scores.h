@@ -16,11 +16,6 @@ namespace bertrand::tasks {
 /// In lower case, without ASCII punctuation, without the words a, an and the; single spaces between words.
 std::string normalized_answer(const std::string& text);
 
-/// Whether both are the same answer: 1 or 0; and the F1 of their words, 0 to 1. `no_answer_counts` (version 2): of two
-/// answers without words both get 1.
-double exact_match(const std::string& predicted, const std::string& truth);
-double answer_f1(const std::string& predicted, const std::string& truth, bool no_answer_counts);
-
 using Answers = std::map<std::string, std::string>;  ///< by the question's id
 /// (id, how much better no answer scores), in the file's order, which decides between equal ones.
 using NullOdds = std::vector<std::pair<std::string, double>>;

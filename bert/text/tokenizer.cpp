@@ -192,12 +192,6 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, DroppedBytes*
   return {ids.begin(), ids.end()};
 }
 
-std::vector<std::string> Tokenizer::tokenize(std::string_view text) const {
-  std::vector<std::string> tokens;
-  for (const std::int32_t id : encode(text)) tokens.emplace_back(vocabulary_.token(id));
-  return tokens;
-}
-
 std::vector<std::string> Tokenizer::words(std::string_view text) const {
   WordSplitter splitter(options_.lower_case);
   Words words;

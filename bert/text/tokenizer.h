@@ -43,8 +43,6 @@ class Tokenizer {
 
   /// The ids of a text, without [CLS] and [SEP]. `dropped`, if given, says what was no UTF-8.
   std::vector<std::int32_t> encode(std::string_view text, DroppedBytes* dropped = nullptr) const;
-  /// The same as word pieces.
-  std::vector<std::string> tokenize(std::string_view text) const;
   /// The words before they are cut into pieces: BasicTokenizer alone.
   std::vector<std::string> words(std::string_view text) const;
 

@@ -44,11 +44,16 @@ TEST_CASE("an answer is compared without case and punctuation and articles") {
 }
 
 TEST_CASE("the F1 of two answers counts each common word as often as both have it") {
-  CHECK(answer_f1("x x y", "x y y", false) == doctest::Approx(2.0 / 3));
-  CHECK(answer_f1("x", "y", false) == 0);
-  CHECK(answer_f1("", "", false) == 0);
-  CHECK(answer_f1("", "the", true) == 1);
-  CHECK(answer_f1("x", "", true) == 0);
+  const auto f1 = [](const char* predicted, const char* truth, bool version_2) {
+    SquadQuestion question;
+    question.answers = {{.text = truth}};
+    return scored_answer(question, predicted, version_2).f1;
+  };
+  CHECK(f1("x x y", "x y y", false) == doctest::Approx(2.0 / 3));
+  CHECK(f1("x", "y", false) == 0);
+  CHECK(f1("", "", false) == 0);
+  CHECK(f1("", "the", true) == 1);
+  CHECK(f1("x", "", true) == 0);
 }
 
 TEST_CASE("a prediction file for SQuAD 1.1 has the scores of the official script") {

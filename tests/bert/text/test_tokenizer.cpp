@@ -35,17 +35,24 @@ Tokenizer toy(const TokenizerOptions& options = {}) {
                    options);
 }
 
+/// The pieces that the ids of a text stand for.
+Strings pieces(const Tokenizer& tokenizer, std::string_view text) {
+  Strings pieces;
+  for (const std::int32_t id : tokenizer.encode(text)) pieces.emplace_back(tokenizer.vocabulary().token(id));
+  return pieces;
+}
+
 }  // namespace
 
 TEST_CASE("Google's own examples of tokenizing") {
-  CHECK(toy().tokenize("UNwant\u00E9d,running") == Strings{"un", "##want", "##ed", ",", "runn", "##ing"});
+  CHECK(pieces(toy(), "UNwant\u00E9d,running") == Strings{"un", "##want", "##ed", ",", "runn", "##ing"});
   CHECK(toy().encode("UNwant\u00E9d,running") == Ids{7, 4, 5, 10, 8, 9});
   CHECK(toy().words(" \tHeLLo!how  \n Are yoU?  ") == Strings{"hello", "!", "how", "are", "you", "?"});
   CHECK(toy({.lower_case = false}).words(" \tHeLLo!how  \n Are yoU?  ") ==
         Strings{"HeLLo", "!", "how", "Are", "yoU", "?"});
   CHECK(toy().words("H\u00E9llo") == Strings{"hello"});
   CHECK(toy().words("ah\u535A\u63A8zz") == Strings{"ah", "\u535A", "\u63A8", "zz"});
-  CHECK(toy().tokenize("unwantedX running") == Strings{"[UNK]", "runn", "##ing"});
+  CHECK(pieces(toy(), "unwantedX running") == Strings{"[UNK]", "runn", "##ing"});
   CHECK(toy().encode("").empty());
 }
 
@@ -132,7 +139,7 @@ TEST_CASE("3,000 questions have their words, pieces and ids") {
     REQUIRE_MESSAGE(Ids(ids.begin(), ids.end()) == golden.at("ids").get<Ids>(), text);
     if (questions % 10 != 0) continue;
     REQUIRE(tokenizer.words(text) == golden.at("basic").get<Strings>());
-    REQUIRE(tokenizer.tokenize(text) == golden.at("wordpiece").get<Strings>());
+    REQUIRE(pieces(tokenizer, text) == golden.at("wordpiece").get<Strings>());
   }
   CHECK(questions == 3000);
 }

@@ -13,12 +13,19 @@
 
 namespace bertrand::distributed {
 
+namespace {
+
+void sum_over(Collective& collective, Backend& backend, std::span<double> values) {
+  const Tensor x = ops::from_host(std::span<const double>(values), {static_cast<Dim>(values.size())}, backend);
+  const Addend mine{.first = collective.rank(), .count = 1, .values = x};
+  collective.all_reduce_sum({&mine, 1}, collective.size(), x);
+  backend.download(x, values.data());
+}
+
+}  // namespace
+
 void sum(const Replica& self, std::span<double> values) {
-  if (self.size() == 1) return;  // for speed alone: the sum of one is itself
-  const Tensor x = ops::from_host(std::span<const double>(values), {static_cast<Dim>(values.size())}, self.backend());
-  const Addend mine{.first = self.rank(), .count = 1, .values = x};
-  self.collective().all_reduce_sum({&mine, 1}, self.size(), x);
-  self.backend().download(x, values.data());
+  if (self.size() > 1) sum_over(self.collective(), self.backend(), values);  // for speed alone: that of one is itself
 }
 
 double sum(const Replica& self, double value) {
@@ -62,10 +69,7 @@ void work_apart(Collective& collective, Backend& backend, const std::function<vo
       if (working.valid() && working.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready)
         interruption = interruption_of(working);  // which makes it invalid
       all = {working.valid() ? 1.0 : 0.0, interruption ? 1.0 : 0.0};
-      const Tensor x = ops::from_host(std::span<const double>(all), {2}, backend);
-      const Addend mine{.first = collective.rank(), .count = 1, .values = x};
-      collective.all_reduce_sum({&mine, 1}, collective.size(), x);
-      backend.download(x, all.data());
+      sum_over(collective, backend, all);
     }
   } catch (...) {
     if (working.valid()) {  // another has failed, and the work refers to what the caller has

@@ -138,9 +138,7 @@ void replace_file(Files& files, const fs::path& file, std::string_view text) {
   out.publish();
 }
 
-std::string read_file(const fs::path& file) {
-  return std::string(MappedFile(file).text());
-}
+std::string read_file(const fs::path& file) { return std::string(MappedFile(file).text()); }
 
 MappedFile::MappedFile(const fs::path& file) {
   const Descriptor descriptor = open_to_read(file);

@@ -84,6 +84,13 @@ void append_bytes(std::string& out, int field, std::string_view bytes) {
   out.append(bytes);
 }
 
+void append_entry(std::string& out, int field, std::string_view key, std::string_view value) {
+  std::string entry;
+  append_bytes(entry, 1, key);
+  append_bytes(entry, 2, value);
+  append_bytes(out, field, entry);
+}
+
 void append_float(std::string& out, int field, float value) {
   append_tag(out, field, WireType::fixed32);
   append_fixed(out, value);

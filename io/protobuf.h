@@ -71,6 +71,8 @@ void append_number(std::string& out, int field, std::uint64_t value);
 void append_bytes(std::string& out, int field, std::string_view bytes);
 void append_float(std::string& out, int field, float value);
 void append_double(std::string& out, int field, double value);
+/// An entry of a map from names to bytes.
+void append_entry(std::string& out, int field, std::string_view key, std::string_view value);
 /// What comes before a field of `size` bytes that are appended next.
 void append_length(std::string& out, int field, std::size_t size);
 /// How many bytes append_bytes() appends.

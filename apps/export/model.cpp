@@ -27,10 +27,6 @@ Architecture architecture_of(const bert::Config& config, const std::filesystem::
   return shapes.contains(kPooler) ? Architecture::sequence_classification : Architecture::token_classification;
 }
 
-bool is_classifier(Architecture architecture) {
-  return architecture == Architecture::sequence_classification || architecture == Architecture::token_classification;
-}
-
 bert::PoolerLayer pooler_layer_of(Architecture architecture, const Shapes& shapes) {
   const bool has_one = architecture == Architecture::sequence_classification ||
                        architecture == Architecture::pretraining ||
@@ -46,7 +42,7 @@ Model read_model(const Source& source) {
   const Shapes shapes = bert::weight_shapes(source.model);
   const Architecture architecture = architecture_of(config, source.model, shapes);
   config.architectures = {io::name_in(bert::architectures(), architecture)};
-  if (is_classifier(architecture)) config.labels = bert::labels_of(config, source.model);
+  if (bert::has_labels(architecture)) config.labels = bert::labels_of(config, source.model);
   const bert::NetworkOptions network{.outputs = std::ssize(config.labels),
                                      .pooler_layer = pooler_layer_of(architecture, shapes)};
   const auto max_length =

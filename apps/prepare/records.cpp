@@ -19,10 +19,9 @@ namespace {
 
 data::Corpus read_inputs(const RecordsOptions& options, const text::Tokenizer& tokenizer, double input_bytes) {
   io::ByteProgress progress("tokenising", input_bytes);
-  data::Corpus corpus = data::read_corpus(options.inputs, tokenizer,
-                                          {.threads = options.threads,
-                                           .as_google = true,
-                                           .progress = [&](std::size_t bytes) { progress.add(bytes); }});
+  data::Corpus corpus = data::read_corpus(
+      options.inputs, tokenizer,
+      {.threads = options.threads, .as_google = true, .progress = [&](std::size_t bytes) { progress.add(bytes); }});
   progress.finish();
   for (const std::string& warning : corpus.warnings) io::warn("{}", warning);
   if (corpus.documents.count() == 1) {

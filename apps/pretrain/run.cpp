@@ -38,15 +38,12 @@ struct Source {
 };
 
 Source new_model(const Options& options) {
-  const bool preset = bert::Config::is_preset(options.config);
-  if (!preset && !std::filesystem::exists(options.config))
-    fail(Failure::usage, "--config: expected tiny, mini, small, medium, base, large or a file, got \"{}\"",
-         options.config);
-  bert::Config config =
-      preset ? bert::Config::preset(options.config) : bert::read_config_file(options.config, bert::UnknownKeys::refuse);
+  const bool is_file = !bert::Config::is_preset(options.config) && std::filesystem::exists(options.config);
+  bert::Config config = is_file ? bert::read_config_file(options.config, bert::UnknownKeys::refuse)
+                                : bert::Config::preset(options.config);
   text::Tokenizer tokenizer = text::load_tokenizer(options.vocabulary, options.cased);
   const std::int32_t words = tokenizer.vocabulary().size();
-  if (preset) config.vocab_size = words;
+  if (!is_file) config.vocab_size = words;
   if (config.vocab_size != words)
     fail(Failure::input, "{}: vocabulary: expected {} lines (vocab_size of {}), got {}", options.vocabulary.string(),
          config.vocab_size, options.config, words);
@@ -132,11 +129,10 @@ std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesys
   std::shared_ptr<const data::HeldCorpus> corpus;
   distributed::work_apart(processes, [&] {
     corpus = std::make_shared<data::HeldCorpus>(
-        data::read_corpus(
-            files, source.tokenizer,
-            {.threads = threads_of(options),
-             .least_documents = options.no_next_sentence ? 1U : 2U,
-             .progress = [&](std::size_t bytes) { progress.add(bytes); }}),
+        data::read_corpus(files, source.tokenizer,
+                          {.threads = threads_of(options),
+                           .least_documents = options.no_next_sentence ? 1U : 2U,
+                           .progress = [&](std::size_t bytes) { progress.add(bytes); }}),
         source.tokenizer.vocabulary().size());
   });
   if (progress.shown()) progress.finish();

@@ -249,10 +249,6 @@ std::string_view task_of(Architecture architecture) {
   fail(Failure::bug, "onnx: expected an architecture that is known, got number {}", static_cast<int>(architecture));
 }
 
-bool has_labels(Architecture architecture) {
-  return architecture == Architecture::sequence_classification || architecture == Architecture::token_classification;
-}
-
 }  // namespace
 
 onnx::Graph onnx_graph_of(const OnnxBert& bert) { return Builder(bert).build(); }

@@ -83,13 +83,6 @@ std::string port_proto(const Port& port) {
   return out;
 }
 
-std::string entry_proto(const std::string& key, const std::string& value) {
-  std::string out;
-  append_bytes(out, 1, key);
-  append_bytes(out, 2, value);
-  return out;
-}
-
 /// A weight and where its numbers are to go.
 struct Placed {
   const io::TensorSource* weight;
@@ -113,7 +106,7 @@ std::vector<Placed> place(const std::vector<io::TensorSource>& weights, const st
       for (const auto& [key, value] :
            {std::pair("location", data_file), std::pair("offset", fmt::format("{}", *placed.offset)),
             std::pair("length", fmt::format("{}", weight.bytes))})
-        append_bytes(placed.proto, 13, entry_proto(key, value));
+        io::append_entry(placed.proto, 13, key, value);
       append_number(placed.proto, 14, 1);  // EXTERNAL
     }
     all.push_back(std::move(placed));
@@ -183,7 +176,7 @@ void write_file(io::Files& files, const std::filesystem::path& file, const Graph
   model.write(after);
   for (const auto& [key, value] : metadata) {
     std::string field;
-    append_bytes(field, 14, entry_proto(key, value));
+    io::append_entry(field, 14, key, value);
     model.write(field);
   }
   if (data) data->finish();

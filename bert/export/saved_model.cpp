@@ -9,15 +9,8 @@ namespace bertrand::exporting::tf {
 namespace {
 
 using io::append_bytes;
+using io::append_entry;
 using io::append_number;
-
-/// An entry of a map from names to messages.
-void append_entry(std::string& out, int field, std::string_view key, std::string_view value) {
-  std::string entry;
-  append_bytes(entry, 1, key);
-  append_bytes(entry, 2, value);
-  append_bytes(out, field, entry);
-}
 
 /// An output as everything but NodeDef.input names it.
 std::string tensor_name(const Output& output) { return output.find(':') == std::string::npos ? output + ":0" : output; }

@@ -69,7 +69,7 @@ Output Graph::add(const std::string& name, const std::string& op, const std::vec
   for (int i = 1; !names_.insert(unique).second; ++i) unique = fmt::format("{}_{}", name, i);
   std::string node = bytes_field(1, unique) + bytes_field(2, op);
   for (const Output& input : inputs) io::append_bytes(node, 3, input);
-  for (const auto& [key, value] : attributes) io::append_bytes(node, 5, bytes_field(1, key) + bytes_field(2, value));
+  for (const auto& [key, value] : attributes) io::append_entry(node, 5, key, value);
   io::append_bytes(nodes_, 1, node);
   return unique;
 }

@@ -17,8 +17,6 @@ class Embedder : public ModelPredictor {
         network_(model_, Head::embed,
                  pooling_ == Pooling::pooler ? bert::PoolerLayer::present : bert::PoolerLayer::absent) {}
 
-  io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
-
   Query encode(const io::Json& request, const std::string& where) const override {
     io::JsonReader reader(request, {where, Failure::input});
     Model::Input input = model_.text_or_pair(reader, where);

@@ -23,8 +23,6 @@ class MaskFiller : public ModelPredictor {
   MaskFiller(Model model, const Options& options)
       : ModelPredictor(std::move(model)), top_k_(options.top_k), network_(model_, Head::fill_mask) {}
 
-  io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
-
   Query encode(const io::Json& request, const std::string& where) const override {
     io::JsonReader reader(request, {where, Failure::input});
     const std::string text = reader.text("text");

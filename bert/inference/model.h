@@ -66,6 +66,8 @@ class Loaded {
 class ModelPredictor : public Predictor {
  public:
   explicit ModelPredictor(Model model) : model_(std::move(model)) {}
+  /// A line is one text.
+  io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
   std::string_view token(std::int32_t id) const final { return model_.tokenizer.vocabulary().token(id); }
 
  protected:

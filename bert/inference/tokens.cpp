@@ -84,8 +84,6 @@ class TokenLabeller : public ModelPredictor {
     tasks::SentenceEncoder(model_.tokenizer, windows_);  // refuses windows that are none
   }
 
-  io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
-
   Query encode(const io::Json& request, const std::string& where) const override {
     io::JsonReader reader(request, {where, Failure::input});
     Sentence sentence = read(reader);

@@ -16,6 +16,10 @@ enum class Architecture {
   pretraining,
   encoder  ///< no head
 };
+/// Of texts or of tokens.
+inline bool has_labels(Architecture architecture) {
+  return architecture == Architecture::sequence_classification || architecture == Architecture::token_classification;
+}
 /// BertForSequenceClassification, ….
 const io::Choices<Architecture>& architectures();
 

@@ -37,7 +37,7 @@ Config Config::preset(std::string_view name) {
       c.intermediate_size = 4 * p.hidden;
       return c;
     }
-  fail(Failure::usage, "--config: expected {} or a .json file, got \"{}\"", fmt::join(preset_names(), ", "), name);
+  fail(Failure::usage, "--config: expected {} or a file, got \"{}\"", fmt::join(preset_names(), ", "), name);
 }
 
 }  // namespace bertrand::bert

@@ -7,10 +7,12 @@
 #include <span>
 #include <utility>
 
+#include "bert/text/utf8.h"
+#include "io/ascii.h"
+
 namespace bertrand::text {
 namespace {
 
-char lower(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 char upper(char c) { return 'a' <= c && c <= 'z' ? static_cast<char>(c - ('a' - 'A')) : c; }
 
 /// What \w of a regular expression means in Unicode (UTS 18, annex C).
@@ -39,11 +41,7 @@ bool begins_with_word(std::string_view text) {
 }
 
 bool ends_with_word(std::string_view text) {
-  std::size_t begin = text.size();
-  const auto is_continuation = [&] { return (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80; };
-  while (begin > 0)
-    if (--begin; !is_continuation()) break;
-  return begins_with_word(text.substr(begin));
+  return !text.empty() && begins_with_word(text.substr(place_before(text, text.size())));
 }
 
 }  // namespace
@@ -52,7 +50,7 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, bool lower_ca
   std::ranges::stable_sort(tokens, {}, &AddedToken::id);
   for (AddedToken& token : tokens) {
     const bool folds = token.normalized && lower_case;
-    if (folds) std::ranges::transform(token.text, token.text.begin(), lower);
+    if (folds) token.text = io::ascii_lower(std::move(token.text));
     const char first = token.text.front();
     for (const char c : {first, folds ? upper(first) : first}) begins_token_[static_cast<unsigned char>(c)] = true;
     (folds ? folded_ : exact_).push_back(std::move(token));
@@ -72,7 +70,7 @@ const AddedToken* AddedTokenFinder::longest(const std::vector<AddedToken>& token
   const AddedToken* longest = nullptr;
   std::span<const AddedToken> left = tokens;  // which begin as the text does here
   for (std::size_t n = 0; at + n < text.size() && !left.empty(); ++n) {
-    const char c = &tokens == &folded_ ? lower(text[at + n]) : text[at + n];
+    const char c = &tokens == &folded_ ? io::ascii_lower(text[at + n]) : text[at + n];
     const auto byte = [n](const AddedToken& token) {
       return n < token.text.size() ? int{static_cast<unsigned char>(token.text[n])} : -1;
     };

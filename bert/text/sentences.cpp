@@ -85,21 +85,15 @@ char32_t first_of(std::string_view text) {
   const char* p = text.data();
   return text.empty() ? 0 : decode_utf8(p);
 }
-/// The place of the character before `end`.
-std::size_t before(std::string_view text, std::size_t end) {
-  do --end;
-  while (end > 0 && (text[end] & 0xC0) == 0x80);
-  return end;
-}
 std::string_view without_space_at_end(std::string_view text) {
   for (std::size_t end = text.size(); end > 0; text = text.substr(0, end))
-    if (end = before(text, end); !is_python_space(first_of(text.substr(end)))) break;
+    if (end = place_before(text, end); !is_python_space(first_of(text.substr(end)))) break;
   return text;
 }
 /// Where the word begins that ends at `end`: letters, digits, full stops and hyphens.
 std::size_t word_begin(std::string_view text, std::size_t end) {
   for (int characters = 0; end > 0 && characters <= kLongestWord; ++characters) {
-    const std::size_t place = before(text, end);
+    const std::size_t place = place_before(text, end);
     const char32_t c = first_of(text.substr(place));
     if (!u_isalnum(static_cast<UChar32>(c)) && c != '.' && c != '-') break;
     end = place;
@@ -110,7 +104,7 @@ std::size_t word_begin(std::string_view text, std::size_t end) {
 /// The place before the marks that open something, which Unicode gives to the sentence before if no blank is between.
 std::size_t without_opening(std::string_view text, std::size_t end) {
   for (std::size_t place = end; place > 0; end = place) {
-    place = before(text, end);
+    place = place_before(text, end);
     const int kind = u_charType(static_cast<UChar32>(first_of(text.substr(place))));
     if (kind != U_START_PUNCTUATION && kind != U_INITIAL_PUNCTUATION) break;
   }
@@ -172,7 +166,7 @@ struct SentenceSplitter::Rules {
   /// John A. Ryan, J.-P. Sartre: one capital and a full stop, alone or after a hyphen.
   static bool is_initial(std::string_view word) {
     if (word.size() < 2) return false;
-    const std::size_t letter = before(word, word.size() - 1);
+    const std::size_t letter = place_before(word, word.size() - 1);
     return (letter == 0 || word[letter - 1] == '-') && u_isupper(static_cast<UChar32>(first_of(word.substr(letter))));
   }
 

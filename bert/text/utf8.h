@@ -45,6 +45,13 @@ inline char32_t decode_utf8(const char*& p) {
   return code_point;
 }
 
+/// Where the character begins that ends at `end`, which is above 0.
+inline std::size_t place_before(std::string_view text, std::size_t end) {
+  do --end;
+  while (end > 0 && (text[end] & 0xC0) == 0x80);
+  return end;
+}
+
 /// Writes a code point as UTF-8 at `out`, which has room for 4 bytes; returns the end.
 inline char* encode_utf8(char32_t c, char* out) {
   const auto put = [&](char32_t byte) { *out++ = static_cast<char>(byte); };

@@ -50,8 +50,7 @@ TEST_CASE("the presets are the sizes of Turc et al. and Devlin et al.") {
   }
   CHECK_FALSE(Config::is_preset("huge"));
   CHECK_THROWS_WITH_AS(Config::preset("huge"),
-                       "--config: expected tiny, mini, small, medium, base, large or a .json file, got \"huge\"",
-                       Error);
+                       "--config: expected tiny, mini, small, medium, base, large or a file, got \"huge\"", Error);
 }
 
 TEST_CASE("what a file leaves out is as Google's code has it") {

@@ -26,8 +26,23 @@ void expect(const Json& got, const Json& expected, std::string_view key, const s
   if (got != expected) fail(Failure::model, "{}: {}: expected {}, got {}", file, key, shown(expected), shown(got));
 }
 
+/// sentence-transformers 6 puts Lowercase before a BertNormalizer, which changes no character if that lower-cases too.
+/// The BertNormalizer of such a sequence; what is no sequence is given back.
+const Json& without_lowercase(const Json& normalizer, const std::string& file) {
+  if (at(normalizer, "type") != "Sequence") return normalizer;
+  std::vector<const Json*> others;
+  for (const Json& part : at(normalizer, "normalizers"))
+    if (at(part, "type") != "Lowercase") others.push_back(&part);
+  if (others.size() != 1 || at(*others[0], "type") != "BertNormalizer" || at(*others[0], "lowercase") != true)
+    fail(Failure::model,
+         "{}: normalizer: expected BertNormalizer, or a Sequence of Lowercase and one that lower-cases, got {}", file,
+         shown(normalizer));
+  return *others[0];
+}
+
 /// Lower-casing and stripping accents go together in BERT; an absent strip_accents follows lowercase.
-bool read_lower_case(const Json& normalizer, const std::string& file) {
+bool read_lower_case(const Json& given, const std::string& file) {
+  const Json& normalizer = without_lowercase(given, file);
   expect(at(normalizer, "type"), "BertNormalizer", "normalizer.type", file);
   const Json& lower_case = at(normalizer, "lowercase");
   if (!lower_case.is_boolean())

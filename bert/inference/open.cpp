@@ -78,7 +78,7 @@ Options completed(Options options, const bert::Config& config, Head head, const 
   const std::filesystem::path files = bert::config_file(directory).parent_path();
   if (!given) options.max_seq_length = read_sentence_length(files, positions);
   if (options.pooling) return options;
-  const SentenceModules modules = read_sentence_modules(files);
+  const SentenceModules modules = read_sentence_modules(files, config.hidden_size);
   options.pooling = modules.pooling.value_or(Pooling::mean);
   options.normalize = options.normalize || modules.normalize;
   return options;
@@ -98,6 +98,7 @@ std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& 
       .backend = source.backend,
       .dtype = source.dtype,
       .strict = source.strict};
+  if (head == Head::embed) require_lower_case(bert::config_file(source.directory).parent_path(), model.tokenizer);
   switch (head) {
     case Head::classify: return make_classifier(std::move(model));
     case Head::tokens: return make_token_labeller(std::move(model), options);

@@ -44,21 +44,28 @@ Pooling pooling_of(const fs::path& file, const fs::path& modules) {
 }
 
 /// A text that sentence-transformers puts before each text that is asked without a prompt.
-void refuse_default_prompt(const fs::path& file) {
-  if (!fs::exists(file)) return;
-  const io::Json json = io::read_json(file);
-  io::JsonReader reader(json, {file.string()});
+void refuse_default_prompt(io::JsonReader& reader) {
   const std::string name = reader.text("default_prompt_name", "");
   if (name.empty() || reader.object("prompts").text(name, "").empty()) return;
   fail(Failure::model,
        "{}: default_prompt_name: expected none, as no prompt is added here, got {}; hint: put it before your texts and "
        "give --pooling",
-       file.string(), io::shown(name));
+       reader.source(), io::shown(name));
+}
+
+/// A model that was trained so that the first numbers of a vector are enough.
+void refuse_shorter_vectors(io::JsonReader& reader, std::int64_t hidden_size) {
+  const io::Json* const given = reader.find("truncate_dim");
+  if (!given || given->is_null() || reader.whole("truncate_dim", {1}) >= hidden_size) return;
+  fail(Failure::model,
+       "{}: truncate_dim: expected null or {}, as vectors are whole here, got {}; hint: give --pooling, and keep the "
+       "first {} numbers of a vector",
+       reader.source(), hidden_size, io::shown(*given), io::shown(*given));
 }
 
 }  // namespace
 
-SentenceModules read_sentence_modules(const fs::path& directory) {
+SentenceModules read_sentence_modules(const fs::path& directory, std::int64_t hidden_size) {
   const fs::path file = directory / "modules.json";
   SentenceModules found;
   if (!fs::exists(file)) return found;
@@ -82,7 +89,12 @@ SentenceModules read_sentence_modules(const fs::path& directory) {
       module.refuse("type", "Pooling first, which makes what is normalized", module.find("type"));
   }
   if (!found.pooling) fail(Failure::model, "{}: expected a module Pooling, got none; hint: --pooling", file.string());
-  refuse_default_prompt(directory / "config_sentence_transformers.json");
+  if (const fs::path settings = directory / "config_sentence_transformers.json"; fs::exists(settings)) {
+    const io::Json json = io::read_json(settings);
+    io::JsonReader reader(json, {settings.string()});
+    refuse_default_prompt(reader);
+    refuse_shorter_vectors(reader, hidden_size);
+  }
   return found;
 }
 
@@ -90,11 +102,21 @@ int read_sentence_length(const fs::path& directory, int positions) {
   if (const fs::path file = directory / "sentence_bert_config.json"; fs::exists(file)) {
     const io::Json json = io::read_json(file);
     io::JsonReader reader(json, {file.string()});
-    reader.expect("do_lower_case", false);  // the tokenizer says that
     if (const io::Json* length = reader.find("max_seq_length"); length && !length->is_null())
       return std::min(positions, static_cast<int>(reader.whole("max_seq_length", {3, 1 << 20})));
   }
   return static_cast<int>(bert::read_max_length(directory, positions).value_or(positions));
+}
+
+void require_lower_case(const fs::path& directory, const text::Tokenizer& tokenizer) {
+  const fs::path file = directory / "sentence_bert_config.json";
+  if (tokenizer.options().lower_case || !fs::exists(file)) return;
+  const io::Json json = io::read_json(file);
+  if (io::JsonReader(json, {file.string()}).flag("do_lower_case", false))
+    fail(Failure::model,
+         "{}: do_lower_case: expected false, as the tokenizer keeps the case of a text, got true; hint: lower-case "
+         "your texts, and write false there",
+         file.string());
 }
 
 }  // namespace bertrand::inference

@@ -56,6 +56,32 @@ TEST_CASE("tokenizer.json gives the vocabulary in the order of its ids, and whet
   CHECK_FALSE(parse(json).lower_case);
 }
 
+TEST_CASE("Lowercase beside a BertNormalizer that lower-cases changes nothing, and in another sequence is refused") {
+  const Json bert = tokenizer()["normalizer"], lowercase = {{"type", "Lowercase"}};
+  const auto sequence = [](const std::vector<Json>& parts) {
+    return Json{{"type", "Sequence"}, {"normalizers", parts}};
+  };
+  Json json = tokenizer();
+  for (const auto& parts : {std::vector{lowercase, bert}, {bert}, {lowercase, lowercase, bert}}) {
+    json["normalizer"] = sequence(parts);
+    CHECK(parse(json).lower_case);
+  }
+  Json cased = bert, accented = bert;
+  cased["lowercase"] = false;
+  accented["strip_accents"] = false;
+  for (const auto& parts : {std::vector<Json>{},
+                            {lowercase},
+                            {lowercase, cased},
+                            {bert, lowercase, bert},
+                            {{{"type", "StripAccents"}}, bert},
+                            {lowercase, Json(3)}})
+    CHECK(refusal("/normalizer", sequence(parts))
+              .starts_with("t.json: normalizer: expected BertNormalizer, or a Sequence of Lowercase and one that "
+                           "lower-cases, got {"));
+  CHECK(refusal("/normalizer", sequence({lowercase, accented})) ==
+        "t.json: normalizer.strip_accents: expected true, got false");
+}
+
 TEST_CASE("a tokenizer that is no BERT's is refused by the key that says so") {
   CHECK(refusal("/model/type", "BPE") == "t.json: model.type: expected \"WordPiece\", got \"BPE\"");
   CHECK(refusal("/model/continuing_subword_prefix", "@@") ==

@@ -138,8 +138,20 @@ TEST_CASE("modules that are not computed here are refused with the file that nam
                                "here, got \"sentence_transformers.models.Dense\"");
   model.write("modules.json", R"({"idx": 0})");
   CHECK(model.refused().starts_with(at + "modules.json: expected a list of modules, got "));
+}
+
+TEST_CASE("texts that sentence-transformers lower-cases are refused only if the tokenizer keeps their case") {
+  const Directory model;
+  const std::vector<double> embedding = model.embedding({});
   model.write("sentence_bert_config.json", R"({"max_seq_length": 6, "do_lower_case": true})");
-  CHECK(model.refused().starts_with(at + "sentence_bert_config.json: do_lower_case: expected false, got true"));
+  CHECK(model.embedding({}) == embedding);
+  model.write("tokenizer_config.json", R"({"do_lower_case": false})");
+  const std::string refused = (model.directory / "model/sentence_bert_config.json").string() +
+                              ": do_lower_case: expected false, as the tokenizer keeps the case of a text, got true; "
+                              "hint: lower-case your texts, and write false there";
+  CHECK(model.refused() == refused);
+  const Options given{.max_seq_length = 6, .pooling = Pooling::cls};
+  CHECK(refusal(Failure::model, [&] { model.embedding(given); }) == refused);
 }
 
 TEST_CASE("modules are an encoder beside the file, its pooling, and only then a normalization") {
@@ -179,6 +191,20 @@ TEST_CASE("a model that has a prompt put before each text is refused, unless the
   CHECK(model.refused() == (model.directory / "model" / name).string() +
                                ": default_prompt_name: expected none, as no prompt is added here, got \"query\"; hint: "
                                "put it before your texts and give --pooling");
+  CHECK(model.embedding({.pooling = Pooling::mean}).size() == 16);
+}
+
+TEST_CASE("a model whose vectors are to be cut is refused, unless --pooling says that somebody knows of it") {
+  const Directory model;
+  const char* name = "config_sentence_transformers.json";
+  for (const char* whole : {R"({"truncate_dim": null})", R"({"truncate_dim": 16})", R"({"truncate_dim": 17})"}) {
+    model.write(name, whole);
+    CHECK(model.refused() == "");
+  }
+  model.write(name, R"({"truncate_dim": 8})");
+  CHECK(model.refused() == (model.directory / "model" / name).string() +
+                               ": truncate_dim: expected null or 16, as vectors are whole here, got 8; hint: give "
+                               "--pooling, and keep the first 8 numbers of a vector");
   CHECK(model.embedding({.pooling = Pooling::mean}).size() == 16);
 }
 

@@ -41,25 +41,33 @@ std::optional<std::size_t> number_below(std::size_t count, const std::string& ke
   return number < count && std::to_string(number) == key ? std::optional(number) : std::nullopt;
 }
 
+/// A name of a class; a whole number is its text, as in transformers.
+std::string name_of_label(const io::JsonReader& reader, const std::string& key, const Json& name) {
+  if (name.is_string()) return name.get<std::string>();
+  if (name.is_number_integer()) return io::json_text(name);
+  fail(Failure::model, "{}: id2label: expected a text as the name of {}, got {}; hint: put a name there, in quotes",
+       reader.source(), io::shown(key), io::shown(name));
+}
+
 /// id2label maps "0", "1", … to different names; every number must be there.
 std::vector<std::string> read_labels(io::JsonReader& reader) {
   const Json* map = reader.find("id2label");
   reader.pass_over("label2id");  // made of id2label when it is written
   if (!map || map->is_null()) return {};
   if (!map->is_object()) reader.refuse("id2label", "an object", map);
-  std::vector<const Json*> names(map->size());
+  std::vector<std::optional<std::string>> names(map->size());
   for (const auto& [key, name] : map->items())
-    if (const auto number = number_below(names.size(), key); number && name.is_string()) names[*number] = &name;
+    if (const auto number = number_below(names.size(), key)) names[*number] = name_of_label(reader, key, name);
   std::vector<std::string> labels;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!names[i])
       fail(Failure::model, "{}: id2label: expected a name for each of \"0\" to \"{}\", got none for \"{}\"",
            reader.source(), names.size() - 1, i);
-    labels.push_back(names[i]->get<std::string>());
+    labels.push_back(*names[i]);
     if (!seen.insert(labels.back()).second)
       fail(Failure::model, "{}: id2label: expected different names, got {} twice", reader.source(),
-           io::shown(*names[i]));
+           io::shown(labels.back()));
   }
   return labels;
 }

@@ -116,13 +116,19 @@ class Reader : public io::JsonStream {
   void close_object() override {
     frames_.back().key.clear();  // what is wrong now is wrong with the object
     for (const std::string& name : required(level()))
-      if (!keys().contains(name))
-        refuse("expected the key \"{}\", got none{}", name,
-               level() == Level::file ? "; hint: the name of a file with a question a line ends in .jsonl" : "");
+      if (!keys().contains(name)) refuse("expected the key \"{}\", got none{}", name, hint());
     if (level() == Level::paragraph) use_(std::exchange(paragraph_, {}));
     frames_.pop_back();
   }
   void close_list() override { frames_.pop_back(); }
+
+  /// What to do about an object that lacks a key: other programs have questions in other forms.
+  const char* hint() const {
+    if (level() == Level::file) return "; hint: the name of a file with a question a line ends in .jsonl";
+    if (level() == Level::article && keys().contains("question"))
+      return "; hint: write the objects of \"data\" a line each, into a file that ends in .jsonl";
+    return "";
+  }
 
   Level level() const { return frames_.empty() ? Level::outside : frames_.back().level; }
 

@@ -121,13 +121,22 @@ TEST_CASE("values of another kind or out of range name the key, what was expecte
 TEST_CASE("labels must be numbered from 0 without a gap, and differ") {
   CHECK(refusal(R"({"id2label": {"0": "a", "2": "b"}})") ==
         "c.json: id2label: expected a name for each of \"0\" to \"1\", got none for \"1\"");
-  CHECK(refusal(R"({"id2label": {"0": 5}})") ==
-        "c.json: id2label: expected a name for each of \"0\" to \"0\", got none for \"0\"");
+  for (const char* other : {"null", "true", "1.5", "[]"})
+    CHECK(
+        refusal(fmt::format(R"({{"id2label": {{"0": {}}}}})", other)) ==
+        fmt::format("c.json: id2label: expected a text as the name of \"0\", got {}; hint: put a name there, in quotes",
+                    other));
   CHECK(refusal(R"({"id2label": ["a"]})") == "c.json: id2label: expected an object, got [\"a\"]");
   CHECK(refusal(R"({"id2label": {"0": "a", "1": "b", "2": "a"}})") ==
         "c.json: id2label: expected different names, got \"a\" twice");
   CHECK(parse(R"({"num_labels": 2})").labels == std::vector<std::string>{"LABEL_0", "LABEL_1"});
   CHECK(refusal(R"({"num_labels": -2})").starts_with("c.json: num_labels: expected an integer in [0, "));
+}
+
+TEST_CASE("names of classes that are whole numbers are their text, as in transformers") {
+  CHECK(parse(R"({"id2label": {"0": 0, "1": -1, "2": "2"}})").labels == std::vector<std::string>{"0", "-1", "2"});
+  CHECK(refusal(R"({"id2label": {"0": 1, "1": "1"}})") ==
+        "c.json: id2label: expected different names, got \"1\" twice");
 }
 
 TEST_CASE("models that are computed in another way are refused") {

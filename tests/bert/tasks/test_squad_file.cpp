@@ -89,6 +89,11 @@ TEST_CASE("what is no SQuAD file is refused with its place") {
       "f: data[0].paragraphs[2]: expected the key \"context\", got none");
   CHECK(refusal(R"({"data": [{"paragraphs": [], "title": "x"}, {"title": "y"}], "version": "1"})") ==
         "f: data[1]: expected the key \"paragraphs\", got none");
+  CHECK(
+      refusal(
+          R"({"data": [{"id": "1", "context": "x", "question": "q", "answers": {"text": [], "answer_start": []}}]})") ==
+      "f: data[0]: expected the key \"paragraphs\", got none; hint: write the objects of \"data\" a line each, "
+      "into a file that ends in .jsonl");
   CHECK(refusal(R"({"version": "1"})") ==
         "f: file: expected the key \"data\", got none; hint: the name of a file with a question a line ends in .jsonl");
   CHECK(refusal(with_question(kQuestion + "}, {" + kQuestion)) ==

@@ -35,8 +35,8 @@ const Json& without_lowercase(const Json& normalizer, const std::string& file) {
     if (at(part, "type") != "Lowercase") others.push_back(&part);
   if (others.size() != 1 || at(*others[0], "type") != "BertNormalizer" || at(*others[0], "lowercase") != true)
     fail(Failure::model,
-         "{}: normalizer: expected BertNormalizer, or a Sequence of Lowercase and one that lower-cases, got {}", file,
-         shown(normalizer));
+         "{}: normalizer: expected BertNormalizer, or a Sequence of Lowercase and one with \"lowercase\": true, got {}",
+         file, shown(normalizer));
   return *others[0];
 }
 

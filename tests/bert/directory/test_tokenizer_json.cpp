@@ -76,8 +76,8 @@ TEST_CASE("Lowercase beside a BertNormalizer that lower-cases changes nothing, a
                             {{{"type", "StripAccents"}}, bert},
                             {lowercase, Json(3)}})
     CHECK(refusal("/normalizer", sequence(parts))
-              .starts_with("t.json: normalizer: expected BertNormalizer, or a Sequence of Lowercase and one that "
-                           "lower-cases, got {"));
+              .starts_with("t.json: normalizer: expected BertNormalizer, or a Sequence of Lowercase and one with "
+                           "\"lowercase\": true, got {"));
   CHECK(refusal("/normalizer", sequence({lowercase, accented})) ==
         "t.json: normalizer.strip_accents: expected true, got false");
 }

@@ -76,10 +76,11 @@ void require(const LoadReport& report, const std::filesystem::path& source,
   for (const std::string& name : report.missing)
     if (!may_be_missing(name)) lacking.push_back(name);
   if (!lacking.empty())
-    fail(Failure::model,
-         "{}: weights: expected every tensor of the model, got none for {}: {}; hint: are config.json and the weights "
-         "of one BERT?",
-         source.string(), lacking.size(), joined(lacking, 4));
+    fail(Failure::model, "{}: weights: expected every tensor of the model, got none for {}: {}; hint: {}",
+         source.string(), lacking.size(), joined(lacking, 4),
+         report.loaded.empty() && !report.unused.empty()
+             ? fmt::format("the names there are others, as \"{}\"", report.unused[0])
+             : "are config.json and the weights of one BERT?");
 }
 
 std::map<std::string, std::uint32_t> save(const ParameterSet& parameters, io::Files& files,

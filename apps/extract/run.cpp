@@ -2,6 +2,7 @@
 #include "apps/extract/run.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -62,7 +63,15 @@ std::unique_ptr<bert::EncoderAlone> load_model(const Options& options, const ber
   const bool needs_pooler = options.pooled || options.pooling == Pooling::pooler;
   auto model = std::make_unique<bert::EncoderAlone>(
       config, needs_pooler ? bert::PoolerLayer::present : bert::PoolerLayer::absent);
-  bert::load_for_inference(options.model, *model, backend, {.dtype = options.precision, .strict = options.strict});
+  const auto require_pooler = [&](const nn::LoadReport& report) {
+    const auto is_pooler = [](const std::string& name) { return name.starts_with("bert.pooler."); };
+    if (!report.missing.empty() && std::ranges::all_of(report.missing, is_pooler))
+      fail(Failure::model, "{}: weights: expected a pooler for {}, got none; hint: {}",
+           bert::weights_file(options.model).string(), options.pooled ? "--pooled" : "--pooling pooler",
+           options.pooled ? "without --pooled the rows of its tokens are written" : "--pooling mean");
+  };
+  bert::load_for_inference(options.model, *model, backend,
+                           {.dtype = options.precision, .strict = options.strict, .check = require_pooler});
   return model;
 }
 

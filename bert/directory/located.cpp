@@ -117,13 +117,29 @@ WeightFiles checkpoint(const fs::path& prefix) {
   return {.safetensors = {}, .checkpoint = prefix, .named = with_index(prefix)};
 }
 
+/// Weights that are there under another name than a model's.
+std::string hint_of(const fs::path& file) {
+  const std::string name = file.filename().string();
+  if (name == "adapter_model.safetensors") return "; hint: merge the adapter into its model (merge_and_unload of peft)";
+  if (name.ends_with(".safetensors") && name.find("-of-") != std::string::npos)
+    return fmt::format("; hint: {} names the parts, copy it too", kShardIndex);
+  if (name.ends_with(".safetensors")) return fmt::format("; hint: give the file itself, {}", file.string());
+  if (name.ends_with(".onnx")) return "; hint: ONNX is not read, give the model that was exported";
+  return "";
+}
+
 WeightFiles weights_in(const fs::path& directory) {
   const fs::path whole = directory / "model.safetensors", index = directory / kShardIndex;
   if (fs::exists(whole)) return {.safetensors = {{whole, {}}}, .checkpoint = {}, .named = whole};
   if (fs::exists(index)) return {.safetensors = shards(index), .checkpoint = {}, .named = index};
   if (const fs::path prefix = checkpoint_in(directory); !prefix.empty()) return checkpoint(prefix);
-  for (const fs::path& file : files_in(directory)) refuse_other_form(file);
-  fail(Failure::model, "{}: expected model.safetensors or a TensorFlow checkpoint, got neither", directory.string());
+  std::string hint;
+  for (const fs::path& file : files_in(directory)) {
+    refuse_other_form(file);
+    if (hint.empty()) hint = hint_of(file);
+  }
+  fail(Failure::model, "{}: expected model.safetensors or a TensorFlow checkpoint, got neither{}", directory.string(),
+       hint);
 }
 
 bool is_saved_model(const fs::path& directory) { return fs::is_regular_file(directory / "saved_model.pb"); }

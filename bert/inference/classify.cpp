@@ -11,13 +11,13 @@
 
 namespace bertrand::inference {
 
-tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels) {
+tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels, const std::string& file) {
   using enum tasks::Kind;
   const io::Choices<tasks::Kind>& types = tasks::problem_types();
   if (const auto kind = io::find_choice(types, config.problem_type)) return *kind;
   if (!config.problem_type.empty())
-    fail(Failure::model, "config.json: problem_type: expected {}, {} or {}, got {}", io::name_in(types, classification),
-         io::name_in(types, regression), io::name_in(types, multi_label), config.problem_type);
+    fail(Failure::model, "{}: problem_type: expected {}, {} or {}, got {}", file, io::name_in(types, classification),
+         io::name_in(types, regression), io::name_in(types, multi_label), io::shown(config.problem_type));
   // One output that is not said to be a number is a label that holds or not: transformers' pipeline and cross-encoders.
   return labels == 1 ? multi_label : classification;
 }
@@ -29,7 +29,7 @@ class Classifier : public ModelPredictor {
   explicit Classifier(Model model)
       : ModelPredictor(std::move(model)),
         labels_(model_.config.labels),
-        kind_(kind_of_classifier(model_.config, labels_.size())),
+        kind_(kind_of_classifier(model_.config, labels_.size(), bert::config_file(model_.directory).string())),
         network_(model_, Head::classify, static_cast<Dim>(labels_.size())) {}
 
   io::Json request(std::string_view line, const std::string&) const override {

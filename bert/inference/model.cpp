@@ -61,6 +61,7 @@ void Model::require_readable(const PaddedSequence& given, const std::string& whe
 
 nn::ParameterSet load_parameters(const Model& model, Head head, nn::Module& network) {
   const auto require_head = [&](const nn::LoadReport& report) {
+    if (report.loaded.empty()) return;  // not the head alone: it is refused as no BERT
     std::vector<std::string> of_head;
     for (const std::string& name : report.missing)
       if (!name.starts_with("bert.embeddings.") && !name.starts_with("bert.encoder.")) of_head.push_back(name);

@@ -30,8 +30,8 @@ const io::Choices<Head>& heads();
 Head head_of(const bert::Config& config, const std::filesystem::path& directory);
 
 /// What a classifier with so many labels says of them: as config.json's problem_type has it; without one, a probability
-/// if there is one label, else one of them. Throws Error(Failure::model) for a type that is none.
-tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels);
+/// if there is one label, else one of them. Throws Error(Failure::model) naming `file` for a type that is none.
+tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels, const std::string& file = "config.json");
 
 enum class Pooling {
   mean,   ///< of the rows of all tokens, [CLS] and [SEP] among them, as sentence-transformers

@@ -124,8 +124,8 @@ Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const V
     const bool is_required = options.require_specials || std::string_view(special) == "[UNK]";
     if (is_required && contents->find(special) < 0) {
       fail(options.failure,
-           "{}:{}: vocabulary: expected the special tokens [UNK], [CLS], [SEP] and [MASK], got none {}; hint: {}", name,
-           contents->tokens.size(), special, "a BERT vocabulary is a file vocab.txt with one token a line");
+           "{}: vocabulary: expected the special tokens [UNK], [CLS], [SEP] and [MASK], got none {}; hint: {}", name,
+           special, "is it the vocabulary of a BERT?");
     }
   }
   contents->unk = contents->find("[UNK]");

@@ -363,6 +363,25 @@ TEST_CASE("the vector of a line may be that of its [CLS], in a layer counted fro
   }
 }
 
+TEST_CASE("a pooler that the weights do not have is refused with the flag that asks for it") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red fish");
+  const std::string file = directory / "model/model.safetensors";
+  std::string bytes = support::read_text(file);
+  for (std::size_t at = 0; (at = bytes.find("\"bert.pooler.", at)) != std::string::npos;) bytes[at + 6] = 'x';
+  write_text(file, bytes);
+  CHECK(extract(directory, {}).code == 0);
+  for (const auto& [flags, refused] :
+       {std::pair(std::vector<std::string>{"--pooled"},
+                  "--pooled, got none; hint: without --pooled the rows of its tokens are written"),
+        {{"--pooling", "pooler"}, "--pooling pooler, got none; hint: --pooling mean"}}) {
+    const auto outcome = extract(directory, flags);
+    CHECK(outcome.code == 4);
+    CHECK(outcome.error == "error: " + file + ": weights: expected a pooler for " + refused + "\n");
+  }
+}
+
 TEST_CASE("an array of a vector a token is refused with what to do instead") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");

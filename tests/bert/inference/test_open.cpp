@@ -34,10 +34,10 @@ TEST_CASE("a problem type that is none is refused before a score is of the wrong
   support::write_small_head<bert::ForSequenceClassification>(
       directory / "model",
       {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .problem_type = "multi_label"}, 2);
-  CHECK(
-      refusal(Failure::model, [&] { open(directory / "model", Head::classify); }) ==
-      "config.json: problem_type: expected single_label_classification, regression or multi_label_classification, got "
-      "multi_label");
+  CHECK(refusal(Failure::model, [&] { open(directory / "model", Head::classify); }) ==
+        (directory / "model/config.json").string() +
+            ": problem_type: expected single_label_classification, regression or multi_label_classification, got "
+            "\"multi_label\"");
 }
 
 TEST_CASE("a model says what it is for and one of another kind is refused with the known ones") {
@@ -64,6 +64,20 @@ TEST_CASE("a head that the weights lack is named with the file and the tensors")
   CHECK(refusal(Failure::model, [&] {
           open(directory / "model", Head::answer, {.windows = {.max_query_length = 4}});
         }).starts_with(file + ": expected the tensors that --task answer needs, got none for qa_outputs.weight, "));
+}
+
+TEST_CASE("weights of which no name is a model's are refused with one that is there, whatever the head") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  const std::string file = directory / "model/model.safetensors";
+  std::string bytes = support::read_text(file);
+  for (std::size_t at = 0; (at = bytes.find("\"bert.", at)) != std::string::npos;) bytes[at + 1] = 'x';
+  support::write_text(file, bytes);
+  for (const Head head : {Head::classify, Head::embed}) {
+    const std::string refused = refusal(Failure::model, [&] { open(directory / "model", head); });
+    CHECK(refused.starts_with(file + ": weights: expected every tensor of the model, got none for "));
+    CHECK(refused.find("; hint: the names there are others, as \"xert.") != std::string::npos);
+  }
 }
 
 TEST_CASE("options that the model cannot follow are refused") {

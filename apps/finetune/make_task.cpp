@@ -66,8 +66,10 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                .spill = spill};
   if (options.finds_spans())
     return std::make_unique<objectives::SpanTask>(files, span_options(options, max_length), config, tokenizer);
-  const tasks::ModelOutputs model{
-      .directory = options.model, .problem_type = config.problem_type, .labels = config.labels};
+  const tasks::ModelOutputs model{.directory = options.model,
+                                  .problem_type = config.problem_type,
+                                  .labels = config.labels,
+                                  .token_types = config.type_vocab_size};
   if (auto words = options.token_options()) {
     words->windows.max_length = max_length;
     return std::make_unique<objectives::TokenTask>(tasks::read_token_data(*words, files, model, tokenizer), config,

@@ -16,12 +16,8 @@
 namespace bertrand::objectives {
 namespace {
 
-bool has_pairs(const std::optional<tasks::Split>& split) { return split && split->dataset.pairs; }
-
 /// The config as it is to be written.
 bert::Config config_of_task(bert::Config config, const tasks::TaskData& data) {
-  if (has_pairs(data.train) || has_pairs(data.evaluation) || has_pairs(data.prediction))
-    bert::require_pairs(config, "config.json");
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = io::name_in(tasks::problem_types(), data.task.kind);
   config.labels = data.labels.names();

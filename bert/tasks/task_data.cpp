@@ -44,7 +44,7 @@ void check_kind(const ModelOutputs& model, const Task& task) {
 }
 
 /// A second text may be read by the name of its column alone, so a file without it would go unnoticed.
-void check_same_texts(const Tables& tables) {
+void check_texts(const Tables& tables, const ModelOutputs& model) {
   const auto kind_of = [](const Dataset& dataset) { return dataset.pairs ? "pairs of texts" : "single texts"; };
   const Dataset* first = nullptr;
   for (const auto* table : {&tables.train, &tables.evaluation, &tables.prediction}) {
@@ -55,6 +55,9 @@ void check_same_texts(const Tables& tables) {
       fail(Failure::input, "{}:1: columns: expected {} as in {}, got {}; hint: --text-column, --text-pair-column",
            dataset.file, kind_of(*first), first->file, kind_of(dataset));
   }
+  if (first && first->pairs && model.token_types < 2)
+    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}",
+         (model.directory / "config.json").string(), model.token_types);
 }
 
 std::string warnings_of(const Split& split) {
@@ -192,7 +195,7 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
   read(files.train, TableRows::Use::train, tables.train);
   read(files.evaluation, TableRows::Use::evaluate, tables.evaluation);
   read(files.prediction, TableRows::Use::predict, tables.prediction);
-  check_same_texts(tables);
+  check_texts(tables, model);
   if (data.task.kind != Kind::regression) {
     const LabelSet own(model.labels);
     data.labels = choose_labels(data_labels(data.task, tables, own), own, tables.train.has_value());

@@ -56,11 +56,12 @@ struct ModelOutputs {
   std::filesystem::path directory;
   std::string problem_type;         ///< of its config.json; empty: it says nothing
   std::vector<std::string> labels;  ///< id2label in order; empty: none
+  std::int64_t token_types = 2;     ///< type_vocab_size
 };
 
 /// Reads the files. The names of the labels come from the task, the training file or the model, as choose_labels
-/// decides. Throws Failure::model for a model of another kind that is not to be trained, and Failure::input if only
-/// some of the files have pairs of texts.
+/// decides. Throws Failure::model for a model of another kind that is not to be trained and for pairs of texts if the
+/// model does not tell the texts apart, and Failure::input if only some of the files have pairs.
 TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOutputs& model,
                         const text::Tokenizer& tokenizer, int max_length);
 

@@ -93,27 +93,6 @@ TEST_CASE("the loss of several labels is the mean over rows and labels") {
   CHECK(ops::item(task.loss(undecided, {}, numbers, 2).value()) == doctest::Approx(0.693147));  // of each: log 2
 }
 
-TEST_CASE("pairs of texts in any file need a model that tells the texts apart") {
-  const Setting setting;
-  support::write_text(setting.directory / "pairs.tsv",
-                      "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t1\t2\ta\tb\n0\t1\t2\tb\ta\n");
-  support::write_text(setting.directory / "one.csv", "text,label\na,0\nb,1\n");
-  const auto refusal = [&](const tasks::Task& task, const tasks::TaskFiles& files) {
-    bert::Config config;
-    config.type_vocab_size = 1;
-    return support::refusal(Failure::model, [&] {
-      ClassificationTask(tasks::read_task_data(task, files, {.directory = "", .problem_type = "", .labels = {"0", "1"}},
-                                               setting.tokenizer, 8),
-                         config, setting.tokenizer, {});
-    });
-  };
-  const std::filesystem::path pairs = setting.directory / "pairs.tsv";
-  for (const tasks::TaskFiles& files : {tasks::TaskFiles{.train = pairs}, tasks::TaskFiles{.evaluation = pairs}})
-    CHECK(refusal(tasks::named_task("mrpc"), files).starts_with("config.json: type_vocab_size: "));
-  CHECK(refusal(tasks::custom_task({.columns = {.text = "text", .label = "label"}}),
-                {.evaluation = setting.directory / "one.csv"}) == "");
-}
-
 TEST_CASE("weights of classes and smoothed labels are for classes, and there is a weight for each") {
   const Setting setting;
   const auto refusal = [&](tasks::Kind kind, const std::string& rows, const ClassificationTask::Options& options) {

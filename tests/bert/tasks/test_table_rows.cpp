@@ -203,6 +203,21 @@ TEST_CASE("a model of three outputs is refused for a task of two labels, also if
           }) == "model/config.json: id2label: expected the 2 labels of --task mrpc, got 3");
 }
 
+TEST_CASE("pairs of texts in any file need a model that tells the texts apart") {
+  const support::TemporaryDirectory directory;
+  const std::filesystem::path pairs = directory / "pairs.tsv", single = directory / "one.csv";
+  support::write_text(pairs, "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t1\t2\ta\tb\n0\t1\t2\tb\ta\n");
+  support::write_text(single, "text,label\na,0\nb,1\n");
+  const auto refusal = [&](const Task& task, const TaskFiles& files) {
+    const ModelOutputs model{.directory = "model", .problem_type = "", .labels = {"0", "1"}, .token_types = 1};
+    return support::refusal(Failure::model, [&] { read_task_data(task, files, model, tokenizer(), 8); });
+  };
+  for (const TaskFiles& files : {TaskFiles{.train = pairs}, {.evaluation = pairs}, {.prediction = pairs}})
+    CHECK(refusal(named_task("mrpc"), files) ==
+          "model/config.json: type_vocab_size: expected 2 for pairs of texts, got 1");
+  CHECK(refusal(custom_task({.columns = {.text = "text", .label = "label"}}), {.evaluation = single}) == "");
+}
+
 TEST_CASE("F1 is of the task's second label whatever its number is in the model") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "dev.tsv",

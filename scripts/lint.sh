@@ -7,16 +7,21 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tools='format tidy' build=${BUILD:-build-dev}
 case ${1:-} in format | tidy) tools=$1; shift ;; esac
-sources() { grep -E '\.(cpp|h|cu)$' || true; }
+sources() { grep -E '\.(cpp|h|cu)$' <<<"$1" || true; }
 case ${1:-} in
   '')
     base=$(git merge-base HEAD origin/main) || { echo "lint.sh: expected a branch main of the remote origin, got none; hint: name files, or all" >&2; exit 2; }
-    mapfile -t files < <({ git diff --name-only --diff-filter=d "$base"; git ls-files -o --exclude-standard; } | sources)
+    names=$(git diff --name-only --diff-filter=d "$base" && git ls-files -o --exclude-standard)
+    mapfile -t files < <(sources "$names")
+    [ ${#files[@]} -gt 0 ] || { echo "lint.sh: no source file was changed"; exit 0; }
     ;;
-  all) mapfile -t files < <(git ls-files | sources) ;;
+  all)
+    names=$(git ls-files)
+    mapfile -t files < <(sources "$names")
+    [ ${#files[@]} -gt 0 ] || { echo "lint.sh: expected source files in git's index, got none; hint: git add" >&2; exit 2; }
+    ;;
   *) files=("$@") ;;
 esac
-[ ${#files[@]} -gt 0 ] || { echo "lint.sh: no source file was changed"; exit 0; }
 status=0
 if [[ $tools == *format* ]]; then
   command -v clang-format >/dev/null || scripts/install-packages.sh clang-format

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Asks whether the tests see mistakes: changes small things of the sources (a comparison, an operator, a constant, a
 # statement that is left out; scripts/mutations.awk), one at a time, and says which changes no test notices.
-# usage: scripts/mutate.sh SEED COUNT [PATH…]      PATHs are folders or files; by default all libraries but CUDA's and the programs' own
+# usage: scripts/mutate.sh SEED COUNT [PATH…]      PATHs are folders or files; by default all libraries but CUDA's, and the programs
 # The same SEED and sources give the same changes. All are compiled into one build of a copy, each behind a switch. Then each
 # test runs once without a change, which says what changes it reaches. Then each change runs the tests that reach it, those
 # of its library first and of them the shortest, until one fails: first what takes two minutes in all, in the end the others too.
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 [ $# -ge 2 ] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 seed=$1 count=$2
 shift 2
-[ $# -gt 0 ] || set -- autograd bert distributed io nn optim serving tensor training
+[ $# -gt 0 ] || set -- apps autograd bert distributed io nn optim serving tensor training
 jobs=${JOBS:-$(nproc)} work=$PWD/build-mutants
 sources() { git ls-files --cached --others --exclude-standard; }
 same=$({ echo "$seed $count $*"; sources | xargs -d '\n' sha1sum; } | sha1sum | cut -c-12)
@@ -76,8 +76,17 @@ fi
 
 # What each test reaches, in a file with its number; MILLISECONDS NUMBER of those that pass as the sources are, in times.
 # The limit of processor time is for what a test has started and a timeout leaves behind.
-run() {  # SECONDS NUMBER,…: whether these tests pass, without all the memory of the machine
-  (ulimit -v 16000000 -t $(($(nproc) * $1)) && timeout -k 5 "$1" ctest --test-dir "$work/build" --stop-on-failure -I "0,0,0,$2" </dev/null 2>&1)
+run() {  # SECONDS NUMBER,…: whether these tests pass, without all the memory of the machine; what they leave behind is removed
+  local files status=0 before host script
+  before=$(ip netns list 2>/dev/null)
+  files=$(mktemp -d "$work/tmp.XXXXXX")
+  (ulimit -v 16000000 -t $(($(nproc) * $1)) && TMPDIR=$files timeout -k 5 "$1" ctest --test-dir "$work/build" --stop-on-failure -I "0,0,0,$2" </dev/null 2>&1) || status=$?
+  rm -rf "$files"
+  for host in $(ip netns list 2>/dev/null | grep -vxF -e "$before" | grep -oE '^bertrand-[0-9]+-[ab]'); do  # of scripts/two_hosts.sh, if who made it has ended
+    script=${host#bertrand-}
+    [ -e "/proc/${script%-*}" ] || ip netns del "$host"
+  done
+  return $status
 }
 reach() {  # NUMBER
   local before=${EPOCHREALTIME/./}

@@ -14,7 +14,9 @@ bin=$build/bin
 for program in prepare pretrain finetune predict; do
   [ -x "$bin/$program" ] || { echo "kill_campaign.sh: $bin/$program: expected a program, got none; hint: cmake --build $build" >&2; exit 2; }
 done
-work=$(mktemp -d)
+work=$(mktemp -d) keep=
+trap 'kill $(jobs -p) 2>/dev/null; [ -n "$keep" ] || rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
 "${CXX:-c++}" -std=c++20 -O1 -fPIC -shared tests/kills/failing_disk.cpp -o "$work/failing_disk.so" || exit 1
 cd "$work" || exit 1
 
@@ -235,8 +237,9 @@ for program in "${programs[@]}"; do
   [ "${calls[$program]}" -gt 0 ] || { echo "kill_campaign.sh: $program: expected calls that change files, got none"; exit 1; }
   rm -rf counted*
 done
-for ((job = 0; job < jobs; ++job)); do work_on $job & done
-wait
+pids=() died=0
+for ((job = 0; job < jobs; ++job)); do work_on $job & pids+=($!); done
+for pid in "${pids[@]}"; do wait "$pid" || died=$((died + 1)); done
 now
 cat done.* | awk -v seed="$seed" -v seconds=$(((now - begin) / 1000000)) -v late="$(cat late.* | awk '{ n += $1 } END { print n }')" '
   { n[$1, $2]++; total++; torn += $4 }
@@ -251,5 +254,11 @@ cat done.* | awk -v seed="$seed" -v seconds=$(((now - begin) / 1000000)) -v late
     }
     print total " disturbed, " late " more came too late; torn, lost, or of other bits: " torn + 0
   }'
+keep=yes
 if compgen -G 'wrong.*' >/dev/null; then cat wrong.*; exit 1; fi
-rm -rf "$work"
+disturbed=$(cat done.* | wc -l)
+if [ $died -gt 0 ] || [ "$disturbed" -lt "$count" ]; then
+  echo "kill_campaign.sh: expected $count to be disturbed, got $disturbed by $jobs jobs, of which $died ended early; hint: $work"
+  exit 1
+fi
+keep=

@@ -82,7 +82,7 @@ run() {  # SECONDS NUMBER,…: whether these tests pass, without all the memory 
   files=$(mktemp -d "$work/tmp.XXXXXX")
   (ulimit -v 16000000 -t $(($(nproc) * $1)) && TMPDIR=$files timeout -k 5 "$1" ctest --test-dir "$work/build" --stop-on-failure -I "0,0,0,$2" </dev/null 2>&1) || status=$?
   rm -rf "$files"
-  for host in $(ip netns list 2>/dev/null | grep -vxF -e "$before" | grep -oE '^bertrand-[0-9]+-[ab]'); do  # of scripts/two_hosts.sh, if who made it has ended
+  for host in $(ip netns list 2>/dev/null | grep -vxF -e "$before" | grep -oE '^bertrand-[0-9]+-[ab]'); do  # of two on this machine, if who made them has ended
     script=${host#bertrand-}
     [ -e "/proc/${script%-*}" ] || ip netns del "$host"
   done

@@ -140,7 +140,7 @@ TEST_CASE("a server that may open no further file waits without work until it ma
   const std::clock_t spent = std::clock() - begin;
   limit.reset();
   CHECK(late.is_connected());
-  CHECK(spent < CLOCKS_PER_SEC / 20);
+  CHECK(spent < CLOCKS_PER_SEC / 5);  // one that tries again and again spends all that a busy machine leaves it
   CHECK(late.get("/x").body == "GET /x 0");
   exchange->answer([] { return Response{.body = "after all"}; });
   CHECK(waiting.read().body == "after all");

@@ -2,6 +2,8 @@
 // gradients to differences, and both to the CPU, so that a bug of the CPU is not blamed on a kernel here.
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "cuda_emulated/emulated_gpu.h"
 #include "support/op_checks.h"
 #include "tensor/backends.h"
@@ -14,9 +16,12 @@ TEST_CASE("every op on the emulated GPU equals its formula and its meaning in pl
   for (const OpCase& c : op_cases()) check_definition(c, *gpu);
 }
 
+// One row of each op: in all rows the gradients are the CPU's (below), of which every entry has its difference.
 TEST_CASE("every op on the emulated GPU has the gradients that central differences say") {
   const auto gpu = emulated_gpu();
-  for (const OpCase& c : op_cases()) check_directions(c, *gpu);
+  std::set<std::string> seen;
+  for (const OpCase& c : op_cases())
+    if (seen.insert(c.op).second) check_directions(c, *gpu);
 }
 
 TEST_CASE("every op on the emulated GPU equals the CPU forward and backward") {

@@ -168,8 +168,7 @@ std::string TaskData::columns() const {
 std::vector<std::string> TaskData::bad_rows() const {
   std::vector<std::string> messages;
   for (const auto* split : {&train, &evaluation, &prediction})
-    if (*split)
-      std::ranges::move(messages_of((*split)->dataset.bad_rows), std::back_inserter(messages));
+    if (*split) std::ranges::move(messages_of((*split)->dataset.bad_rows), std::back_inserter(messages));
   return messages;
 }
 

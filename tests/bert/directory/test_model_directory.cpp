@@ -351,20 +351,6 @@ TEST_CASE("the report names what is missing and what nobody asked for") {
                        Error);
 }
 
-TEST_CASE("weights under another name than a model's are refused with what to do") {
-  for (const auto& [name, hint] :
-       {std::pair("adapter_model.safetensors", "merge the adapter into its model (merge_and_unload of peft)"),
-        {"model-00001-of-00002.safetensors", "model.safetensors.index.json names the parts, copy it too"},
-        {"model.onnx", "ONNX is not read, give the model that was exported"}}) {
-    const support::TemporaryDirectory directory;
-    write_text(directory / name, "x");
-    CHECK(refusal(directory / "").ends_with(std::string("got neither; hint: ") + hint));
-  }
-  const support::TemporaryDirectory directory;
-  write_text(directory / "bert.safetensors", "x");
-  CHECK(refusal(directory / "").find("got neither; hint: give the file itself, ") != std::string::npos);
-}
-
 TEST_CASE("more layers than config.json has, a decoder of its own and a name that comes twice are refused") {
   using Tensor = decltype(Saved::tensors)::mapped_type;
   const auto refused = [](const std::string& name, const Tensor& tensor) {

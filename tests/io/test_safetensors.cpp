@@ -214,7 +214,7 @@ TEST_CASE("a small file cut anywhere, or with any byte changed, is refused or re
       refusal(bad);  // itself checks that whatever is accepted can be read, and whatever is not is one line
     }
   std::mt19937 random(1);
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 500; ++i) {
     std::string bad = good;
     for (int k = 0; k < 3; ++k) bad[random() % bad.size()] = "{}[]\",:0123456789-e. \0\xff"[random() % 23];
     refusal(bad);

@@ -125,7 +125,7 @@ TEST_CASE("a damaged file of records is read up to the damage, which is named, a
   std::string good;
   for (const std::string& record : {example(), std::string(), std::string(300, 'x'), example()})
     bertrand::io::append_record(good, record);
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 1500; ++round) {
     std::string bad = damaged(good, dice);
     if (below(dice, 3) == 0) {  // a length of any size with the right checksum, so that it is believed
       const std::uint64_t length = odd_number(dice);
@@ -152,7 +152,7 @@ TEST_CASE("random bytes are no records") {
   Dice dice(4);
   const support::TemporaryDirectory directory;
   const fs::path file = directory / "r";
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     std::string bytes(1 + below(dice, 200), '\0');
     for (char& byte : bytes) byte = static_cast<char>(dice());
     if (below(dice, 2) == 0) bytes.insert(0, "\x1F\x8B\x08");  // as gzip begins

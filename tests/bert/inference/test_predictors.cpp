@@ -157,10 +157,12 @@ TEST_CASE("a predictor answers questions as Google's script does and says where 
        .windows = {.doc_stride = 64, .max_query_length = 24},
        .answers = {.version_2 = true, .null_score_diff_threshold = 3.956}});
   const auto paragraphs = tasks::read_squad(paths::shared + "/data/squad/small/dev-v2.json");
+  constexpr std::size_t kAsked = 300;  // of 1,859, all of which test_finetune_golden.cpp asks
   std::vector<inference::Query> queries;
   std::vector<std::pair<std::string, std::u32string>> asked;  // ids and contexts
   for (const tasks::SquadParagraph& paragraph : paragraphs)
     for (const tasks::SquadQuestion& question : paragraph.questions) {
+      if (queries.size() == kAsked) break;
       queries.push_back(predictor->encode({{"question", question.question}, {"context", paragraph.context}}, "here"));
       asked.emplace_back(question.id, text::to_code_points(paragraph.context));
     }
@@ -195,7 +197,7 @@ TEST_CASE("a predictor answers questions as Google's script does and says where 
     compared += is_distinct && !is_wider;
     other_n_best += is_distinct && !is_wider && !same;
   });
-  CHECK(answered == predictions.size());
+  CHECK(answered == kAsked);
   CHECK(other_texts == 0);
   CHECK(compared > answered / 2);
   CHECK(other_n_best == 0);

@@ -161,30 +161,6 @@ TEST_CASE("labels of words that are no entities are warned of, and have the figu
             "evaluate classes, or evaluate scores for numbers\n");
 }
 
-TEST_CASE("classes and scores that finetune has predicted are scored as its evaluation does") {
-  const support::TemporaryDirectory directory;
-  const std::string data = directory / "data.csv", predictions = directory / "predictions.tsv";
-  const auto run = [&](const std::string& command, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {command, "--data", data, "--predictions", predictions};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_program("evaluate", arguments);
-  };
-  write_text(data, "text,kind,n\na,bird,1\nb,fish,2\n");
-  write_text(predictions, "id\tprediction\tprobability_bird\tprobability_fish\n0\tbird\t1\t0\n1\tfish\t0\t1\n");
-  CHECK(run("classes", {"--label-column", "kind"}).out == "accuracy = 1\nf1 = 1\nrows = 2\n");
-  CHECK(run("classes", {"--label-column", "kind", "--json"}).out == "{\"accuracy\": 1.0, \"f1\": 1.0, \"rows\": 2}\n");
-  CHECK(
-      run("classes", {"--label-column", "kind", "--table"}).out.starts_with("label\tprecision\trecall\tf1\tsupport\n"));
-  CHECK(run("classes", {"--task", "stsb"}).error ==
-        "error: --task: expected one of classification, got stsb, one of regression\n");
-  CHECK(run("classes", {"--task", "mrpc", "--no-header"}).error ==
-        "error: --task: expected custom with flags for columns, got mrpc\n");
-  write_text(predictions, "id\tprediction\tprobability_a\tprobability_a\n0\ta\t1\t0\n1\ta\t0\t1\n");
-  CHECK(run("classes").error == "error: " + predictions + ":1: labels: expected different names, got \"a\" twice\n");
-  write_text(predictions, "id\tprediction\n0\t0.5\n1\t1.5\n");
-  CHECK(run("scores", {"--label-column", "n"}).out.find("\nrows = 2\nspearman = ") != std::string::npos);
-}
-
 TEST_CASE("an empty tag does not make another column the tag, and a rank far beyond the others is refused") {
   const support::TemporaryDirectory directory;
   const std::string tags = directory / "tags", qrels = directory / "qrels", run = directory / "run";

@@ -60,11 +60,36 @@ TEST_CASE("an encoder is exported with the files and the length of sentence-tran
 }
 
 TEST_CASE("an exported model without architectures is named after its tensors") {
+  namespace bert = bertrand::bert;
   const support::TemporaryDirectory directory;
-  support::write_small_head<bertrand::bert::ForQuestionAnswering>(directory / "model", {.architecture = ""});
-  REQUIRE(export_as("huggingface", directory / "model", directory / "copy").code == 0);
-  const auto config = nlohmann::json::parse(read_text(directory / "copy" / "config.json"));
-  CHECK(config["architectures"] == nlohmann::json{"BertForQuestionAnswering"});
+  const support::SmallHead unnamed{.architecture = ""};
+  support::write_small_head<bert::ForPretraining>(directory / "BertForPreTraining", unnamed);
+  support::write_small_head<bert::ForMaskedLm>(directory / "BertForMaskedLM", unnamed);
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "BertForQuestionAnswering", unnamed);
+  support::write_small_head<bert::ForSequenceClassification>(directory / "BertForSequenceClassification", unnamed, 3);
+  support::write_small_head<bert::ForTokenClassification>(directory / "BertForTokenClassification", unnamed, 3);
+  support::write_small_head<support::SmallEncoder>(directory / "BertModel", unnamed);
+  for (const std::string name : {"BertForPreTraining", "BertForMaskedLM", "BertForQuestionAnswering",
+                                 "BertForSequenceClassification", "BertForTokenClassification", "BertModel"}) {
+    CAPTURE(name);
+    const auto exported = [&](const std::string& from, const std::string& format, const std::string& to) {
+      REQUIRE(export_as(format, directory / from, directory / to).code == 0);
+    };
+    const auto check_export = [&](const std::string& copy) {
+      const auto config = nlohmann::json::parse(read_text(directory / copy / "config.json"));
+      CHECK(config["architectures"] == nlohmann::json{name});
+      CHECK(read_text(directory / copy / "model.safetensors") == read_text(directory / name / "model.safetensors"));
+    };
+    exported(name, "huggingface", name + "-copy");
+    check_export(name + "-copy");
+    // Google's checkpoints have names of their own, and none for the architecture.
+    exported(name, "tf-checkpoint", name + "-tf");
+    auto config = nlohmann::json::parse(read_text(directory / (name + "-tf") / "bert_config.json"));
+    config.erase("architectures");
+    support::write_text(directory / (name + "-tf") / "bert_config.json", config.dump());
+    exported(name + "-tf", "huggingface", name + "-back");
+    check_export(name + "-back");
+  }
 }
 
 TEST_CASE("a checkpoint of TensorFlow is exported and exported back to the same files") {

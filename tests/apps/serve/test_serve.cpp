@@ -92,6 +92,10 @@ Server server_of_versions(const Setting& setting) {
       {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
 }
 
+std::string version_of(const Server& server) {
+  return server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"];
+}
+
 }  // namespace
 
 TEST_CASE("an answer under load equals the answer alone byte for byte") {
@@ -260,19 +264,16 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   support::write_small_classifier(setting / "base/9");
   support::write_small_classifier(setting / "base/007-not");
   const Server server = server_of_versions(setting);
-  const auto version = [&] {
-    return server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"].get<std::string>();
-  };
-  CHECK(version() == "9");
+  CHECK(version_of(server) == "9");
   CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 3);
   std::filesystem::create_directories(setting / "base/11");  // damaged: it is empty
   const std::string warning = "warning: half: version 9 goes on: ";
   CHECK(support::soon([&] { return support::read_text(setting / "said").find(warning) != std::string::npos; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it looks again
-  CHECK(version() == "9");
+  CHECK(version_of(server) == "9");
   support::write_small_classifier(setting / "next", {"yes", "no"});
   std::filesystem::rename(setting / "next", setting / "base/12");
-  CHECK(support::soon([&] { return version() == "12"; }));
+  CHECK(support::soon([&] { return version_of(server) == "12"; }));
   CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 2);
   CHECK(server.connect().post("/v1/models/half/versions/9:predict", body_of(0)).status == 404);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it finds the version that it has
@@ -285,11 +286,10 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
 
 TEST_CASE("a server begins with the newest version that loads, and says once what is wrong with a newer one") {
   const Setting setting;
-  support::write_small_classifier(setting / "base/2");
-  support::write_small_classifier(setting / "base/3");
+  for (const char* const good : {"base/2", "base/3"}) support::write_small_classifier(setting / good);
   for (const char* const empty : {"base/4", "base/5"}) std::filesystem::create_directories(setting / empty);
   const Server server = server_of_versions(setting);
-  CHECK(server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"] == "3");
+  CHECK(version_of(server) == "3");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it looks again
   const std::string text = support::read_text(setting / "said"),
                     warning = "warning: half: version 3 goes on: " + (setting / "base/5");
@@ -306,18 +306,16 @@ TEST_CASE("a server begins with the newest version that loads, and says once wha
 TEST_CASE("an older version does not take the place of one whose directory is gone, and a newer one does") {
   const Setting setting;
   for (const char* const name : {"base/8", "base/9"}) support::write_small_classifier(setting / name);
-  const Server server(
-      {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.01"});
-  const auto version = [&] {
-    return server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"].get<std::string>();
-  };
-  CHECK(version() == "9");
+  const Server server = server_of_versions(setting);
+  CHECK(version_of(server) == "9");
   std::filesystem::rename(setting / "base/9", setting / "gone");
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // in which it finds version 8
-  CHECK(version() == "9");
+  std::filesystem::create_directories(setting / "base/10");  // damaged, which is said when version 8 was found too
+  const std::string warning = "warning: half: version 9 goes on: " + (setting / "base/10");
+  CHECK(support::soon([&] { return support::read_text(setting / "said").find(warning) != std::string::npos; }));
+  CHECK(version_of(server) == "9");
   CHECK(server.connect().post(kPath, body_of(0)).status == 200);
-  std::filesystem::rename(setting / "gone", setting / "base/10");
-  CHECK(support::soon([&] { return version() == "10"; }));
+  std::filesystem::rename(setting / "gone", setting / "base/11");
+  CHECK(support::soon([&] { return version_of(server) == "11"; }));
 }
 
 TEST_CASE("the memory plan has room for a newer version beside the old one") {
@@ -344,8 +342,12 @@ TEST_CASE("a server whose messages nobody reads goes on") {
       {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
   dup2(before, STDERR_FILENO);
   for (const int file : {broken[1], before}) close(file);
-  std::filesystem::create_directories(setting / "base/2");  // damaged, which is said
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // A version is said after it is served: whoever serves a third one could not say the second.
+  for (const std::string version : {"2", "3"}) {
+    support::write_small_classifier(setting / ("next-" + version));
+    std::filesystem::rename(setting / ("next-" + version), setting / ("base/" + version));
+    REQUIRE(support::soon([&] { return version_of(server) == version; }));
+  }
   CHECK(server.connect().post(kPath, body_of(0)).status == 200);
   server.signal(SIGTERM);
   CHECK(server.finish() == 0);

@@ -104,8 +104,7 @@ TEST_CASE(
   std::vector<std::size_t> sizes;
   for (std::int64_t epoch = 0; epoch < 100; ++epoch) sizes.push_back(words_of(text.example(epoch, 0)).size());
   std::ranges::sort(sizes);
-  const auto rest = std::ranges::unique(sizes);
-  sizes.erase(rest.begin(), rest.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   CHECK(sizes == std::vector<std::size_t>{2, 3, 4, 5, 6});
 }
 

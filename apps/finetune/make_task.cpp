@@ -66,7 +66,7 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                .spill = spill};
   if (options.finds_spans())
     return std::make_unique<objectives::SpanTask>(files, span_options(options, max_length), config, tokenizer);
-  const tasks::ModelOutputs model{.directory = options.model,
+  const tasks::ModelOutputs model{.config = bert::config_file(options.model),
                                   .problem_type = config.problem_type,
                                   .labels = config.labels,
                                   .token_types = config.type_vocab_size};

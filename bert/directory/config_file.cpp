@@ -41,7 +41,7 @@ std::optional<std::size_t> number_below(std::size_t count, const std::string& ke
   return number < count && std::to_string(number) == key ? std::optional(number) : std::nullopt;
 }
 
-/// A name of a class; a whole number is its text, as in transformers.
+/// A name of a class; a whole number, which transformers takes too, is its text.
 std::string name_of_label(const io::JsonReader& reader, const std::string& key, const Json& name) {
   if (name.is_string()) return name.get<std::string>();
   if (name.is_number_integer()) return io::json_text(name);

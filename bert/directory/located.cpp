@@ -123,7 +123,8 @@ std::string hint_of(const fs::path& file) {
   if (name == "adapter_model.safetensors") return "; hint: merge the adapter into its model (merge_and_unload of peft)";
   if (name.ends_with(".safetensors") && name.find("-of-") != std::string::npos)
     return fmt::format("; hint: {} names the parts, copy it too", kShardIndex);
-  if (name.ends_with(".safetensors")) return fmt::format("; hint: give the file itself, {}", file.string());
+  if (name == "optimizer.safetensors") return "";
+  if (name.ends_with(".safetensors")) return fmt::format("; hint: if it is the model, give {} itself", file.string());
   if (name.ends_with(".onnx")) return "; hint: ONNX is not read, give the model that was exported";
   return "";
 }

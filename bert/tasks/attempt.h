@@ -22,7 +22,7 @@ class OnlyBadRows : public Error {
   /// The error's message is the first one of `rows`, and `more`.
   explicit OnlyBadRows(std::vector<std::string> rows, const std::string& more = "")
       : Error(Failure::input, rows.front() + more), rows_(std::move(rows)) {}
-  /// What is wrong with each, and with those of the files before.
+  /// What is wrong with each.
   const std::vector<std::string>& rows() const { return rows_; }
 
  private:

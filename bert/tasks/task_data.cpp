@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <unordered_set>
 
 #include "bert/tasks/attempt.h"
 #include "bert/tasks/table_rows.h"
@@ -37,8 +38,7 @@ void check_kind(const ModelOutputs& model, const Task& task) {
   if (model.problem_type.empty() || model.problem_type == expected) return;
   const bool custom = task.name == "custom";
   const auto own = io::find_choice(problem_types(), model.problem_type);
-  fail(Failure::model, "{}: problem_type: expected {} for {}, got {}; hint: {}",
-       (model.directory / "config.json").string(), expected,
+  fail(Failure::model, "{}: problem_type: expected {} for {}, got {}; hint: {}", model.config.string(), expected,
        custom ? fmt::format("--kind {}", io::name_in(kinds(), task.kind)) : "--task " + task.name, model.problem_type,
        custom && own ? fmt::format("--kind {}", io::name_in(kinds(), *own)) : "--train makes another model of it");
 }
@@ -56,8 +56,8 @@ void check_texts(const Tables& tables, const ModelOutputs& model) {
            dataset.file, kind_of(*first), first->file, kind_of(dataset));
   }
   if (first && first->pairs && model.token_types < 2)
-    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}",
-         (model.directory / "config.json").string(), model.token_types);
+    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", model.config.string(),
+         model.token_types);
 }
 
 std::string warnings_of(const Split& split) {
@@ -172,25 +172,18 @@ std::vector<std::string> TaskData::bad_rows() const {
   return messages;
 }
 
-TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOutputs& model,
-                        const text::Tokenizer& tokenizer, int max_length) {
-  TaskData data{.task = task};
-  if (files.train.empty()) check_kind(model, task);
-  Tables tables;
-  std::vector<std::string> bad;  // rows of the files that are read
-  const auto add_bad = [&](const std::vector<std::string>& rows) { bad.insert(bad.end(), rows.begin(), rows.end()); };
+namespace {
+
+/// Reads the tables and encodes their rows.
+void read_rows(const TaskFiles& files, const ModelOutputs& model, const text::Tokenizer& tokenizer, int max_length,
+               Tables& tables, TaskData& data) {
   const auto read = [&](const std::filesystem::path& file, TableRows::Use use, std::optional<TableRows>& to) {
     const OnBadRow on_bad = use == TableRows::Use::predict ? files.on_bad_prediction : files.on_bad;
-    if (file.empty()) return;
-    try {
+    if (!file.empty())
       to.emplace(data.task,
                  TableRows::Source{.file = file.string(), .use = use, .on_bad = on_bad, .spill = files.spill});
-    } catch (const OnlyBadRows& error) {
-      add_bad(error.rows());
-      throw OnlyBadRows(bad);
-    }
-    add_bad(messages_of(to->dataset().bad_rows));
   };
+  const Task& task = data.task;
   read(files.train, TableRows::Use::train, tables.train);
   read(files.evaluation, TableRows::Use::evaluate, tables.evaluation);
   read(files.prediction, TableRows::Use::predict, tables.prediction);
@@ -199,14 +192,13 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
     const LabelSet own(model.labels);
     data.labels = choose_labels(data_labels(data.task, tables, own), own, tables.train.has_value());
     if (!tables.train && !task.labels.empty() && data.labels.size() != task.labels.size())
-      fail(Failure::model, "{}: id2label: expected the {} labels of --task {}, got {}",
-           (model.directory / "config.json").string(), task.labels.size(), task.name, own.size());
+      fail(Failure::model, "{}: id2label: expected the {} labels of --task {}, got {}", model.config.string(),
+           task.labels.size(), task.name, own.size());
     // F1 is of the second label, whatever its number is in the model.
     if (task.labels.size() == 2) data.task.positive = data.labels.find(task.labels[1]).value();
     if (data.labels.empty())
-      fail(Failure::model,
-           "{}: id2label: expected the names of the classes in config.json or a file to --train, got none",
-           model.directory.string());
+      fail(Failure::model, "{}: id2label: expected the names of the classes or a file to --train, got none",
+           model.config.string());
   }
   const TableRows::Encoding encoding{.labels = data.labels, .tokenizer = tokenizer, .max_length = max_length};
   if (tables.train) {
@@ -218,6 +210,28 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
   if (tables.evaluation) data.evaluation = tables.evaluation->encode(encoding).rows;
   tables.evaluation.reset();  // its rows, for memory alone
   if (tables.prediction) data.prediction = tables.prediction->encode(encoding).rows;
+}
+
+}  // namespace
+
+TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOutputs& model,
+                        const text::Tokenizer& tokenizer, int max_length) {
+  TaskData data{.task = task};
+  if (files.train.empty()) check_kind(model, task);
+  Tables tables;
+  try {
+    read_rows(files, model, tokenizer, max_length, tables, data);
+  } catch (const OnlyBadRows& error) {  // of one file
+    std::vector<std::string> bad = data.bad_rows();
+    for (const auto* table : {&tables.train, &tables.evaluation, &tables.prediction})
+      if (*table) std::ranges::move(messages_of((*table)->dataset().bad_rows), std::back_inserter(bad));
+    bad.insert(bad.end(), error.rows().begin(), error.rows().end());
+    std::unordered_set<std::string_view> seen;  // a table may be among those that are encoded, too
+    std::vector<std::string> each;
+    for (const std::string& row : bad)
+      if (seen.insert(row).second) each.push_back(row);
+    throw OnlyBadRows(std::move(each));
+  }
   return data;
 }
 

@@ -53,7 +53,7 @@ struct TaskFiles {
 
 /// What the model says of its outputs.
 struct ModelOutputs {
-  std::filesystem::path directory;
+  std::filesystem::path config;     ///< its file
   std::string problem_type;         ///< of its config.json; empty: it says nothing
   std::vector<std::string> labels;  ///< id2label in order; empty: none
   std::int64_t token_types = 2;     ///< type_vocab_size

@@ -215,8 +215,8 @@ TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, c
   const LabelSet own(model.labels);
   data.labels = choose_labels(data_labels(training, data, own), own, training.has_value());
   if (data.labels.empty())
-    fail(Failure::model, "{}: id2label: expected the names of the labels in config.json or a file to --train, got none",
-         model.directory.string());
+    fail(Failure::model, "{}: id2label: expected the names of the labels or a file to --train, got none",
+         model.config.string());
   SentenceList taken(files.spill);
   if (training) data.train = training->encode(data.labels, encoder, taken);
   if (files.held_out.share > 0) {

@@ -59,7 +59,7 @@ TEST_CASE("--validate-only names the bad row if those that are left have too few
   CHECK(words.error == "error: " + setting.at("words.conll") + ":4: columns: expected 2 as in line 1, got 1\n");
 }
 
-TEST_CASE("--validate-only names every bad row of a file that has no other, after those of the files before") {
+TEST_CASE("--validate-only names every bad row of a file that has no other, and those of the others that were read") {
   const Setting setting;
   const std::string some = setting.at("some.csv"), all = setting.at("all.csv"), cut = setting.at("cut.csv");
   write_text(some, "text,kind\nred fish,fish\n,bird\nblue bird,bird\n");
@@ -76,6 +76,11 @@ TEST_CASE("--validate-only names every bad row of a file that has no other, afte
   CHECK(said(all, "--eval", all) == in_all + summary + "2 bad ones\n");
   CHECK(said(some, "--eval", all) == in_some + in_all + summary + "3 bad ones\n");
   CHECK(said(some, "--predict", cut) == in_some + in_cut + summary + "3 bad ones\n");
+  const std::string other = setting.at("other.csv");  // labels that --train does not have
+  write_text(other, "text,kind\nred fish,tree\nblue bird,stone\n");
+  const std::string said_of_other = said(some, "--eval", other);
+  CHECK(said_of_other.starts_with(in_some + other + ":2: label: "));
+  CHECK(said_of_other.ends_with(summary + "3 bad ones\n"));
 }
 
 TEST_CASE("a vocabulary that is no UTF-8 is read as Google's programs read it, and that is said") {

@@ -133,7 +133,7 @@ TEST_CASE("labels must be numbered from 0 without a gap, and differ") {
   CHECK(refusal(R"({"num_labels": -2})").starts_with("c.json: num_labels: expected an integer in [0, "));
 }
 
-TEST_CASE("names of classes that are whole numbers are their text, as in transformers") {
+TEST_CASE("names of classes that are whole numbers are their text") {
   CHECK(parse(R"({"id2label": {"0": 0, "1": -1, "2": "2"}})").labels == std::vector<std::string>{"0", "-1", "2"});
   CHECK(refusal(R"({"id2label": {"0": 1, "1": "1"}})") ==
         "c.json: id2label: expected different names, got \"1\" twice");

@@ -12,7 +12,7 @@ TEST_CASE("weights under another name than a model's are refused with what to do
   for (const auto& [name, hint] :
        {std::pair("adapter_model.safetensors", "merge the adapter into its model (merge_and_unload of peft)"),
         {"model-00001-of-00002.safetensors", "model.safetensors.index.json names the parts, copy it too"},
-        {"bert.safetensors", "give the file itself, DIR/bert.safetensors"},
+        {"bert.safetensors", "if it is the model, give DIR/bert.safetensors itself"},
         {"model.onnx", "ONNX is not read, give the model that was exported"}}) {
     const support::TemporaryDirectory directory;
     const std::string path = (directory / "model").string();

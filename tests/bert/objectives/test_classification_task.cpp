@@ -19,7 +19,7 @@ TEST_CASE("samples are rows evenly spread over a table, and all of them if there
   support::write_text(directory / "dev.tsv", rows);
   const ClassificationTask task(
       tasks::read_task_data(tasks::named_task("mrpc"), {.evaluation = directory / "dev.tsv"},
-                            {.directory = "", .problem_type = "", .labels = {"0", "1"}}, tokenizer, 8),
+                            {.config = "", .problem_type = "", .labels = {"0", "1"}}, tokenizer, 8),
       bert::Config{}, tokenizer, {});
   const tasks::Logits outputs{.outputs = 2, .values = {0, 1, 0, 1, 1, 0, 0, 0}};
   const auto texts = [&](std::size_t most) {
@@ -50,7 +50,7 @@ struct Setting {
     tasks::TaskFiles files;
     (trains ? files.train : files.evaluation) = directory / "rows.csv";
     return {tasks::read_task_data(tasks::custom_task({.kind = kind, .columns = {.text = "text", .label = "label"}}),
-                                  files, {.directory = "", .problem_type = "", .labels = labels}, tokenizer, 8),
+                                  files, {.config = "", .problem_type = "", .labels = labels}, tokenizer, 8),
             bert::Config{}, tokenizer, options};
   }
 };

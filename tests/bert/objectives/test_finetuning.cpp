@@ -118,7 +118,7 @@ TEST_CASE("outputs of words are planned for each of their tokens, and as much ag
   files.evaluation = setting.file("dev", "a X\nb Y\n\na X\n");
   const TokenTask task(
       tasks::read_token_data({.columns = {}, .windows = {.max_length = 16, .overlap = 0}}, files,
-                             {.directory = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
+                             {.config = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
       kConfig, setting.tokenizer);
   // [CLS] a b [SEP] and [CLS] a [SEP], of two labels each; they are one part.
   CHECK(Model(task, 2).objective.bytes_of_outputs() == 2 * 7 * (2 * 2 * sizeof(float) + sizeof(double)));
@@ -134,7 +134,7 @@ TEST_CASE("outputs are the same from memory and from the disk, where the plan co
   files.evaluation = setting.file("dev", lines);
   const TokenTask words(
       tasks::read_token_data({.columns = {}, .windows = {.max_length = 16, .overlap = 0}}, files,
-                             {.directory = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
+                             {.config = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
       kConfig, setting.tokenizer);
   const RankingTask passages = setting.ranking({.evaluation = setting.candidates(90)});
   const io::SpillPlace spill{.directory = place, .held_bytes = 100};
@@ -183,7 +183,7 @@ TEST_CASE("outputs that are not finite are refused with the number of the first 
   files.evaluation = setting.file("dev", "a X\n\na X\nb Y\na X\n\na X\nd Y\n\nb X\n");
   const TokenTask words(
       tasks::read_token_data({.columns = {}, .windows = {.max_length = 16, .overlap = 0}}, files,
-                             {.directory = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
+                             {.config = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
       kConfig, setting.tokenizer);
   const auto refusal = [&](const FineTuningTask& task, File file, std::int64_t batch) {
     const Model model(task, batch);

@@ -55,7 +55,7 @@ TEST_CASE("a model that labels words has no problem of texts left") {
     config.problem_type = "regression";
     const TokenTask task(
         tasks::read_token_data({.columns = {}, .windows = {}}, files,
-                               {.directory = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
+                               {.config = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
         config, setting.tokenizer);
     return task.directory().config;
   };
@@ -72,7 +72,7 @@ TEST_CASE("samples are sentences evenly spread over the file, with the labels ot
   support::write_text(setting.directory / "dev", "a B-X\na I-X\n\na O\n\na I-X\na O\n\na B-X\n\n");
   tasks::TokenData data = tasks::read_token_data(
       {.task = tasks::TokenTask::ner, .columns = {}, .windows = {}}, {.evaluation = setting.directory / "dev"},
-      {.directory = "", .problem_type = "", .labels = {"O", "B-X", "I-X"}}, setting.tokenizer);
+      {.config = "", .problem_type = "", .labels = {"O", "B-X", "I-X"}}, setting.tokenizer);
   const TokenTask task(std::move(data), bert::Config{}, setting.tokenizer);
   REQUIRE(task.examples(File::evaluation)->token_ids.size() == 6 + 4 * 2);
   tasks::Logits outputs{.outputs = 3, .values = {}};  // all words are taken for B-X but the last one, which is O
@@ -99,7 +99,7 @@ TEST_CASE("the plan counts the words that are held for predictions") {
   support::write_text(setting.directory / "new", words);
   tasks::TokenData data =
       tasks::read_token_data({.columns = {}, .windows = {}}, {.prediction = setting.directory / "new"},
-                             {.directory = "", .problem_type = "", .labels = {"O", "X"}}, setting.tokenizer);
+                             {.config = "", .problem_type = "", .labels = {"O", "X"}}, setting.tokenizer);
   const std::size_t least = 1000 * (1 + sizeof(std::int64_t));  // a word, and its token
   const TokenTask task(std::move(data), bert::Config{}, setting.tokenizer);
   CHECK(task.other_bytes() >= least);

@@ -199,7 +199,7 @@ TEST_CASE("a model of three outputs is refused for a task of two labels, also if
             std::vector<std::string> labels;
             for (int i = 0; i < 3; ++i) labels.push_back(name + std::to_string(i));
             read_task_data(named_task("mrpc"), {.evaluation = directory / "dev.tsv"},
-                           {.directory = "model", .problem_type = "", .labels = labels}, tokenizer(), 8);
+                           {.config = "model/config.json", .problem_type = "", .labels = labels}, tokenizer(), 8);
           }) == "model/config.json: id2label: expected the 2 labels of --task mrpc, got 3");
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("pairs of texts in any file need a model that tells the texts apart") 
   support::write_text(pairs, "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t1\t2\ta\tb\n0\t1\t2\tb\ta\n");
   support::write_text(single, "text,label\na,0\nb,1\n");
   const auto refusal = [&](const Task& task, const TaskFiles& files) {
-    const ModelOutputs model{.directory = "model", .problem_type = "", .labels = {"0", "1"}, .token_types = 1};
+    const ModelOutputs model{.config = "model/config.json", .problem_type = "", .labels = {"0", "1"}, .token_types = 1};
     return support::refusal(Failure::model, [&] { read_task_data(task, files, model, tokenizer(), 8); });
   };
   for (const TaskFiles& files : {TaskFiles{.train = pairs}, {.evaluation = pairs}, {.prediction = pairs}})
@@ -224,7 +224,7 @@ TEST_CASE("F1 is of the task's second label whatever its number is in the model"
                       "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t0\t0\ta\tb\n0\t0\t0\tb\tc\n");
   const auto read = [&](const std::vector<std::string>& labels) {
     return read_task_data(named_task("mrpc"), {.evaluation = directory / "dev.tsv"},
-                          {.directory = "model", .problem_type = "", .labels = labels}, tokenizer(), 8);
+                          {.config = "model/config.json", .problem_type = "", .labels = labels}, tokenizer(), 8);
   };
   CHECK(read({"1", "0"}).task.positive == 0);
   CHECK(read({"0", "1"}).task.positive == 1);
@@ -338,7 +338,8 @@ TEST_CASE("a model whose labels are only numbered gets the names of the task or 
   using Names = std::vector<std::string>;
   const Names numbered = {"LABEL_0", "LABEL_1"};
   const auto names_of = [&](const Task& task, const TaskFiles& files, const Names& labels) {
-    return read_task_data(task, files, {.directory = "model", .problem_type = "", .labels = labels}, tokenizer(), 8)
+    return read_task_data(task, files, {.config = "model/config.json", .problem_type = "", .labels = labels},
+                          tokenizer(), 8)
         .labels.names();
   };
   support::write_text(directory / "pairs.tsv", "index\tsentence1\tsentence2\n0\ta\tb\n");

@@ -28,7 +28,7 @@ struct Setting {
     return directory / name;
   }
   TokenData read(const TaskFiles& files) const {
-    return read_token_data(options, files, {.directory = "model", .problem_type = "", .labels = model_labels},
+    return read_token_data(options, files, {.config = "model/config.json", .problem_type = "", .labels = model_labels},
                            tokenizer);
   }
 };
@@ -107,7 +107,7 @@ TEST_CASE("the labels of a model stay and a label that is none of them is refuse
   CHECK(refusal({.train = setting.file("nothing", "\n\xE2\x80\x8B O\n\xE2\x80\x8B B\n")}) ==
         "nothing:2: words: expected at least one of which the tokenizer leaves a token, got none");
   CHECK(support::refusal(Failure::model, [&] { setting.read({.prediction = setting.file("new", "a\n")}); }) ==
-        "model: id2label: expected the names of the labels in config.json or a file to --train, got none");
+        "model/config.json: id2label: expected the names of the labels or a file to --train, got none");
 }
 
 TEST_CASE("the loss of an evaluation is the mean over the labelled pieces") {

@@ -45,7 +45,7 @@ __host__ __device__ R slope(Unary op, R x) {
     }
     case Unary::gelu_tanh: {  // with t = tanh(u): 0.5 (1 + t) + 0.5 x (1 − t²) u′
       const R t = std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x));
-      const R du = R(0.79788456080286535588) * (1 + R(3 * 0.044715) * x * x);
+      const R du = R(0.79788456080286535588) * (1 + R(3 * 0.044715) * std::fmin(x * x, R(1e30)));  // else 0 · ∞ far out
       return R(0.5) * (1 + t) + R(0.5) * x * (1 - t * t) * du;
     }
     case Unary::exp: return std::exp(x);

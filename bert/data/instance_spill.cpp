@@ -65,7 +65,8 @@ void InstanceSpill::read(std::uint64_t number, Instance& instance) const {
   instance.b_count = header.b_count;
   instance.is_random_next = header.is_random_next != 0;
   instance.masked.resize(header.masked);
-  std::memcpy(instance.masked.data(), bytes.data() + sizeof header, header.masked * sizeof(MaskedToken));
+  if (header.masked > 0)  // memcpy takes no null, not even for no bytes
+    std::memcpy(instance.masked.data(), bytes.data() + sizeof header, header.masked * sizeof(MaskedToken));
 }
 
 }  // namespace bertrand::data

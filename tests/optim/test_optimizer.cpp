@@ -162,14 +162,14 @@ TEST_CASE("schedules follow their sources jumps included") {
   for (const auto& [done, expected] : google)
     CHECK(std::abs(rate(optim::Schedule::google, 2e-5, 10, 20, done) - expected) <= 1e-17);
   const std::pair<std::int64_t, double> polynomial[] = {
-      {0, 2.99865e-6}, {1999, .00599729}, {2000, .00507589}, {7036, 7.152e-5}};
+      {0, 2.99865e-6}, {1999, .00599729}, {2000, .00507589}, {7036, 7.1519854e-5}};
   for (const auto& [done, expected] : polynomial)
     CHECK(optim::learning_rate({.schedule = optim::Schedule::polynomial,
                                 .learning_rate = 6e-3,
                                 .warmup_steps = 2000,
                                 .total_steps = 7038,
                                 .warmup_share = .2843},
-                               done) == doctest::Approx(expected).epsilon(2e-6));
+                               done) == doctest::Approx(expected).scale(0).epsilon(2e-6));
   // A warm-up that is a whole number of steps; the step at which it ends is no part of it.
   CHECK(rate(optim::Schedule::polynomial, 2, 5, 10, 0) == doctest::Approx(.4));
   CHECK(rate(optim::Schedule::polynomial, 2, 5, 10, 3) == doctest::Approx(1.6));

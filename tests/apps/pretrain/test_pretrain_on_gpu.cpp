@@ -29,7 +29,8 @@ TEST_CASE("every step of a run on a GPU is logged as the CPU's, evaluated, saved
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i)
     for (const auto& [key, value] : expected[i].items())
-      CHECK_MESSAGE(got[i].at(key).get<double>() == doctest::Approx(value.get<double>()).epsilon(1e-4), key);
+      CHECK_MESSAGE(got[i].at(key).get<double>() == doctest::Approx(value.get<double>()).scale(1e-12).epsilon(1e-4),
+                    key);
 
   const double predicted = std::stod(outcome.out.substr(outcome.out.find("memory      ") + 12)) * 1e3;
   double measured = 0;

@@ -323,7 +323,8 @@ TEST_CASE("names of choices may have capitals, and are recorded without") {
   write_text(directory / "settings.toml", "optimizer = \"LAMB\"\n");
   CHECK(run_program("pretrain", {"--settings", directory / "settings.toml", "--seed", "-1"})
             .error.starts_with("error: --seed: "));
-  CHECK(run_program("finetune", {"--task", "QQP", "--model", directory / "none", "--train", "x", "--output", "y"})
+  CHECK(run_program("finetune",
+                    {"--task", "QQP", "--model", directory / "none", "--train", "x", "--output", directory / "y"})
             .error.starts_with("error: " + (directory / "none").string() + ": "));
 }
 

@@ -106,6 +106,8 @@ TEST_CASE("German abbreviations are whole words, of several parts too") {
   CHECK(split("Vino la c. Roma era otra.", "es").size() == 2);
   CHECK(split("Hr. Grün. Gen. Lee.", "en") == Lines{"Hr.", "Grün.", "Gen. Lee."});
   CHECK(split("Gen. Lee kam.", "de") == Lines{"Gen.", "Lee kam."});
+  // A known limit: a number that ends a sentence and one that stands for a rank look alike.
+  CHECK(split("Er kam am 3. Oktober an.", "de") == Lines{"Er kam am 3.", "Oktober an."});
 }
 
 TEST_CASE("white space goes from the ends and becomes one blank within") {

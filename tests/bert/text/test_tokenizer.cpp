@@ -74,6 +74,13 @@ TEST_CASE("characters that are dropped, and white space that only Python knows")
   CHECK(toy().words(std::string_view("\u00E9ab").substr(0, 3)) == Strings{"ea"});  // what is behind it is no part of it
 }
 
+TEST_CASE("as in Google's code, and not in transformers, private use is kept and late ideographs are words") {
+  CHECK(toy().tokenize("\uF0B7 un") == Strings{"[UNK]", "un"});  // a bullet of Word
+  CHECK(toy().words("a\uF0B7b") == Strings{"a\uF0B7b"});
+  for (const char* ideograph : {"\U0002B820", "\U0002B91F"})
+    CHECK(toy().words(std::string("a") + ideograph + "b") == Strings{"a", ideograph, "b"});
+}
+
 TEST_CASE("known strings of the official uncased vocabulary") {
   if (!have_data()) return;
   const Tokenizer tokenizer = official("bert-base-uncased", {});

@@ -343,7 +343,10 @@ TEST_CASE("a plan that takes longer than the collective timeout ends no run") {
   settings.plan_only = true;
   settings.collective_timeout = 2;
   settings.epochs = 3;
+  const auto begin = std::chrono::steady_clock::now();
   PointsRun::train<SlowPoints>(settings);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  CHECK(seconds.count() > settings.collective_timeout);
 }
 
 TEST_CASE(

@@ -112,7 +112,10 @@ TEST_CASE("a link in the place of the directory that is locked and filled is ref
 TEST_CASE("a directory of another user in the place of the one that is filled is refused and left alone") {
   const Setting setting;
   setting.begin();
-  if (::chown(setting.partial.c_str(), 54'321, 54'321) != 0) return;  // only root can give it away
+  if (::chown(setting.partial.c_str(), 54'321, 54'321) != 0) {
+    MESSAGE("SKIPPED: only root can give a directory away");
+    return;
+  }
   CHECK(setting.refusal(Failure::usage) ==
         "--output: " + setting.partial.string() +
             ": expected nothing or a directory of your own, got another user's; hint: remove it, or name another "
@@ -127,7 +130,10 @@ TEST_CASE("a link of another user in the place of the saved progress of a corpus
   fs::create_directory(setting.partial);
   const fs::path link = setting.partial / "progress.json";
   fs::create_symlink(setting.directory / "nothing", link);
-  if (::lchown(link.c_str(), 54'321, 54'321) != 0) return;  // only root can give it away
+  if (::lchown(link.c_str(), 54'321, 54'321) != 0) {
+    MESSAGE("SKIPPED: only root can give a link away");
+    return;
+  }
   setting.begin();
   CHECK(!fs::is_symlink(link));
   CHECK(!fs::exists(setting.directory / "nothing"));

@@ -9,6 +9,7 @@
 #include "support/golden_trajectory.h"
 #include "support/op_checks.h"
 #include "support/small_training.h"
+#include "support/worst.h"
 
 using namespace bertrand;
 using namespace bertrand::testing;
@@ -139,7 +140,7 @@ TEST_CASE("200 steps in f32, bf16 and f16 stay together, and f32 with the CPU's"
       const std::vector<double> got = SmallTraining(dtype, *gpu, sizes).losses(200);
       double worst = 0;
       for (std::size_t i = 0; i < got.size(); ++i)
-        worst = std::max(worst, std::abs(got[i] - expected[i]) / expected.front());
+        worst = support::worst_of(worst, std::abs(got[i] - expected[i]) / expected.front());
       INFO(name_of(dtype) << ": at most " << worst << " of the first loss apart");
       CHECK(worst <= bound);
     }

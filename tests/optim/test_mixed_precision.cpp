@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "optim/optimizer.h"
+#include "support/worst.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -124,8 +125,8 @@ TEST_CASE("gradients that f16 cannot hold are kept by the loss scale") {
   double moved = 0, apart = 0;
   for (std::size_t i = 0; i < f32.size(); ++i) {
     CHECK(unscaled[i] == begin[i]);
-    moved = std::max(moved, static_cast<double>(std::abs(f32[i] - begin[i])));
-    apart = std::max(apart, static_cast<double>(std::abs(f32[i] - scaled[i])));
+    moved = support::worst_of(moved, std::abs(f32[i] - begin[i]));
+    apart = support::worst_of(apart, std::abs(f32[i] - scaled[i]));
   }
   CHECK(moved > 0.05);
   CHECK(apart < 0.002);

@@ -11,6 +11,7 @@
 #include "nn/tensor_file.h"
 #include "support/paths.h"
 #include "support/program.h"
+#include "support/worst.h"
 
 namespace support::trajectory {
 
@@ -75,7 +76,7 @@ inline Difference weight_difference(const std::filesystem::path& model) {
          ++i, ++count) {
       const double d = std::abs(value_at(entry, i) - value_at(*reference, i));
       difference.mean += d;
-      difference.worst = std::max(difference.worst, d);
+      difference.worst = worst_of(difference.worst, d);
     }
   }
   difference.mean /= count;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "support/worst.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"
@@ -107,7 +108,7 @@ double difference(const Tensor& x, const Tensor& exact) {
   const auto a = ops::to_host<float>(x), b = ops::to_host<float>(exact);
   double most = 0, largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    most = std::max(most, std::abs(double{a[i]} - double{b[i]}));
+    most = support::worst_of(most, std::abs(double{a[i]} - double{b[i]}));
     largest = std::max(largest, std::abs(double{b[i]}));
   }
   return most / largest;

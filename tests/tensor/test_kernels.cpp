@@ -7,6 +7,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "support/worst.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"
@@ -59,7 +60,7 @@ TEST_CASE("a matrix product equals the sums it stands for, whatever is transpose
               for (Dim k = 0; k < depth; ++k)
                 sum += x[static_cast<std::size_t>(transpose_a ? k * rows + i : i * depth + k)] *
                        y[static_cast<std::size_t>(transpose_b ? j * depth + k : k * columns + j)];
-              worst = std::max(worst, std::abs(sum - got[static_cast<std::size_t>(i * columns + j)]));
+              worst = support::worst_of(worst, std::abs(sum - got[static_cast<std::size_t>(i * columns + j)]));
             }
           const std::string what =  // clang 14: INFO captures no structured binding
               fmt::format("{} x {} x {}, transposed {} {}", rows, columns, depth, transpose_a, transpose_b);

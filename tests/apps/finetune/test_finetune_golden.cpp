@@ -8,6 +8,7 @@
 #include "support/gzip.h"
 #include "support/paths.h"
 #include "support/program.h"
+#include "support/worst.h"
 
 using namespace bertrand;
 
@@ -99,7 +100,7 @@ void check_weights(const std::filesystem::path& golden, const std::filesystem::p
     for (std::size_t i = 0; i < entry.bytes.size() / sizeof(float); ++i) {
       const double difference = std::abs(static_cast<double>(value_at(entry, i)) - value_at(*other, i));
       sum += difference;
-      largest = std::max(largest, difference);
+      largest = support::worst_of(largest, difference);
       ++count;
     }
   }
@@ -196,13 +197,14 @@ TEST_CASE("the answers to 1859 questions of SQuAD 2.0 are those that Google's sc
   double worst = 0;
   std::size_t other_lists = 0;
   for (const auto& [id, entries] : google_n_best.items()) {
-    worst = std::max(worst, std::abs(odds.at(id).get<double>() - google_odds.at(id).get<double>()));
+    worst = support::worst_of(worst, std::abs(odds.at(id).get<double>() - google_odds.at(id).get<double>()));
     const auto& own = n_best.at(id);
     bool same = own.size() == entries.size();
     for (std::size_t i = 0; same && i < entries.size(); ++i) {
       same = own[i].at("text") == entries[i].at("text");
       for (const char* name : {"probability", "start_logit", "end_logit"})
-        if (same) worst = std::max(worst, std::abs(own[i].at(name).get<double>() - entries[i].at(name).get<double>()));
+        if (same)
+          worst = support::worst_of(worst, std::abs(own[i].at(name).get<double>() - entries[i].at(name).get<double>()));
     }
     other_lists += !same;
   }

@@ -10,6 +10,7 @@
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
 #include "io/safetensors.h"
+#include "support/worst.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -60,7 +61,7 @@ TEST_CASE("200 steps in f32, bf16 and f16 keep their losses together") {
     const std::vector<double> half = losses(setting, precision);
     REQUIRE(half.size() == 200);
     double worst = 0;
-    for (std::size_t i = 0; i < 200; ++i) worst = std::max(worst, std::abs(half[i] - f32[i]));
+    for (std::size_t i = 0; i < 200; ++i) worst = support::worst_of(worst, std::abs(half[i] - f32[i]));
     INFO(precision << ": at most " << worst << " apart");
     CHECK(worst <= bound);
     CHECK(worst > 0);

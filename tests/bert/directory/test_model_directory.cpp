@@ -13,6 +13,7 @@
 #include "nn/tensor_file.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "support/worst.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -98,7 +99,8 @@ double difference(const nn::ParameterSet& a, const nn::ParameterSet& b) {
   double worst = 0;
   for (const auto& segment : a.segments()) {
     const auto x = ops::to_host<float>(a.value(segment)), y = ops::to_host<float>(b.value(*b.find(segment.name)));
-    for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(static_cast<double>(x[i]) - y[i]));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      worst = support::worst_of(worst, std::abs(static_cast<double>(x[i]) - y[i]));
   }
   return worst;
 }

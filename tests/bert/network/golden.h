@@ -19,6 +19,7 @@
 #include "nn/parameter_set.h"
 #include "nn/tensor_file.h"
 #include "support/paths.h"
+#include "support/worst.h"
 #include "tensor/backends.h"
 
 namespace bertrand::golden {
@@ -44,14 +45,11 @@ inline bool present(const std::string& folder) {
   return false;
 }
 
-/// The greatest |a − b|; infinite if one is not a number.
+/// The greatest |a − b|; NaN if one is not a number.
 inline double greatest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double d = std::abs(a[i] - b[i]);
-    worst = std::isnan(d) ? std::numeric_limits<double>::infinity() : std::max(worst, d);
-  }
+  for (std::size_t i = 0; i < a.size(); ++i) worst = support::worst_of(worst, std::abs(a[i] - b[i]));
   return worst;
 }
 
@@ -90,7 +88,7 @@ class Case {
   double gradient_difference(const nn::ParameterSet& parameters) const {
     double worst = 0;
     for (const auto& segment : parameters.segments())
-      worst = std::max(worst, difference(parameters.gradient(segment), "grad." + segment.name));
+      worst = support::worst_of(worst, difference(parameters.gradient(segment), "grad." + segment.name));
     return worst;
   }
   /// The same over the values of the parameters, the biases of attention keys aside: their exact gradient is zero, so
@@ -99,7 +97,7 @@ class Case {
     double worst = 0;
     for (const auto& segment : parameters.segments())
       if (!segment.name.ends_with("self.key.bias"))
-        worst = std::max(worst, difference(parameters.value(segment), prefix + segment.name));
+        worst = support::worst_of(worst, difference(parameters.value(segment), prefix + segment.name));
     return worst;
   }
 

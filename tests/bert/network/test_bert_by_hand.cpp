@@ -6,6 +6,7 @@
 
 #include "bert/network/heads.h"
 #include "bert/network/small_bert.h"
+#include "support/worst.h"
 
 using namespace bertrand;
 
@@ -89,7 +90,7 @@ void check_equal(const Variable& got, const Variable& expected) {
   const std::vector<double> a = ops::to_host<double>(got.value()), b = ops::to_host<double>(expected.value());
   REQUIRE(a.size() == b.size());
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) worst = support::worst_of(worst, std::abs(a[i] - b[i]));
   CHECK(worst <= 1e-12);
 }
 

@@ -11,6 +11,7 @@
 #include "bert/tasks/squad_answers.h"
 #include "support/gzip.h"
 #include "support/paths.h"
+#include "support/worst.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -81,8 +82,8 @@ TEST_CASE("the answers of a model are those that Google's script writes for PyTo
     const std::string& id = example.question->id;
     other_texts += answer.text != predictions.at(id);
     const double difference = std::abs(answer.null_odds - odds.at(id).get<double>());
-    other_odds += difference > 1e-9;
-    worst = std::max(worst, difference);
+    other_odds += !(difference <= 1e-9);
+    worst = support::worst_of(worst, difference);
     bool same = answer.n_best.size() == n_best.at(id).size();
     for (std::size_t i = 0; same && i < answer.n_best.size(); ++i)
       same = answer.n_best[i].text == n_best.at(id)[i].at("text");

@@ -6,6 +6,7 @@
 #include "bert/network/golden_pretraining.h"
 #include "cuda_emulated/emulated_gpu.h"
 #include "support/small_training.h"
+#include "support/worst.h"
 
 using namespace bertrand;
 using namespace bertrand::testing;
@@ -31,7 +32,8 @@ TEST_CASE("twenty steps in f32, bf16 and f16 stay together, and f32 with the CPU
   for (const auto& [dtype, bound] : {std::pair{DType::f32, 1e-5}, {DType::bf16, 2e-2}, {DType::f16, 1e-2}}) {
     const std::vector<double> got = SmallTraining(dtype, *gpu).losses(20);
     double worst = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - expected[i]) / expected[i]);
+    for (std::size_t i = 0; i < got.size(); ++i)
+      worst = support::worst_of(worst, std::abs(got[i] - expected[i]) / expected[i]);
     INFO(name_of(dtype) << ": at most " << worst << " apart");
     CHECK(worst <= bound);
   }

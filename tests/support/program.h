@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,21 @@
 
 namespace support {
 
-inline std::string read_text(const std::filesystem::path& file) {
+/// "" if there is no such file, as while one waits for it.
+inline std::string read_if_there(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Throws if the file cannot be read: two that are missing would be equal.
+inline std::ifstream opened(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw std::runtime_error(file.string() + ": expected a file that can be read, got none");
+  return in;
+}
+
+inline std::string read_text(const std::filesystem::path& file) {
+  std::ifstream in = opened(file);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -28,7 +42,7 @@ inline void write_text(const std::filesystem::path& file, const std::string& tex
 
 inline std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& file) {
   std::vector<nlohmann::json> lines;
-  std::ifstream in(file);
+  std::ifstream in = opened(file);
   for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
   return lines;
 }

@@ -63,8 +63,9 @@ struct ProcessesSetting : PretrainSetting {
     kill(std::stoi(of_rank(output, rank, "pid")), signal);
   }
 
+  /// "" if the process has not begun to write it.
   std::string of_rank(const std::string& output, int rank, const std::string& what) const {
-    return file(output + "." + std::to_string(rank) + "." + what);
+    return read_if_there(directory / (output + "." + std::to_string(rank) + "." + what));
   }
   /// Without those of Open MPI, which reports a message that it could not read as "[host:pid] Read -1, …".
   std::vector<std::string> own_lines(const std::string& output, int rank, const std::string& what) const {

@@ -120,7 +120,7 @@ TEST_CASE("SIGTERM during an evaluation saves the steps before it, and resuming 
   // The evaluation after step 2 is stopped on two replicas, that after the last step on one.
   for (const auto& [lines, more] : {std::pair(2, Flags{"--replicas", "2"}), {5, Flags{"--resume"}}}) {
     CAPTURE(lines);
-    const auto evaluating = [&] { return std::ssize(setting.metrics("run")) >= lines; };
+    const auto evaluating = [&] { return setting.has_logged("run") && std::ssize(setting.metrics("run")) >= lines; };
     REQUIRE(setting.run_and_signal(setting.flags("run", joined(flags, more)), SIGTERM, evaluating) == 75);
     CHECK(std::ssize(setting.metrics("run")) == lines);  // the evaluation did not come to its end
     CHECK(fs::exists(setting.directory / (lines == 2 ? "run/checkpoint-2" : "run/checkpoint-4")));

@@ -210,6 +210,9 @@ trial() {
 }
 
 work_on() {  # JOB
+  pid=
+  trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null' EXIT
+  trap 'exit 1' TERM
   job=$1 RANDOM=$((seed * 101 + job)) trial=$1
   mkfifo "clock.$job"
   exec {clock}<>"clock.$job"

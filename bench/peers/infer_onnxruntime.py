@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The peer of `bench_step base THREADS infer`: ONNX Runtime over a BERT base of random weights, one row of 128 tokens.
-usage: infer_onnxruntime.py THREADS MODEL.onnx [SECONDS]
-MODEL.onnx is exported by PyTorch where it does not exist. Prints one JSON line."""
+"""The peer of `bench_step base THREADS infer`: ONNX Runtime over a BERT base of random weights, one row of 128 tokens or LENGTH.
+usage: infer_onnxruntime.py THREADS MODEL.onnx [SECONDS [LENGTH]]
+MODEL.onnx is exported by PyTorch where it does not exist, for 128 tokens. Other lengths need one of `export`. Prints one JSON line."""
 import json
 import os
 import sys
@@ -11,6 +11,7 @@ import numpy as np
 
 threads, path = int(sys.argv[1]), sys.argv[2]
 seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 5
+length = int(sys.argv[4]) if len(sys.argv) > 4 else 128
 if not os.path.exists(path):
     import torch
     from transformers import BertConfig, BertModel
@@ -34,7 +35,7 @@ import onnxruntime
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
 session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-ids = np.random.default_rng(1).integers(0, 30522, (1, 128))
+ids = np.random.default_rng(1).integers(0, 30522, (1, length))
 feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
 for _ in range(3):
     session.run(None, feed)

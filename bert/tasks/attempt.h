@@ -19,9 +19,9 @@ std::vector<std::string> messages_of(const Rows& rows) {
 /// All rows of a file are bad, or too few are left without them.
 class OnlyBadRows : public Error {
  public:
-  /// The error's message is the first one of `rows`, and `more`.
-  explicit OnlyBadRows(std::vector<std::string> rows, const std::string& more = "")
-      : Error(Failure::input, rows.front() + more), rows_(std::move(rows)) {}
+  /// The error's message is that of row `first`, with which those of this file begin, and `more`.
+  explicit OnlyBadRows(std::vector<std::string> rows, std::size_t first = 0, const std::string& more = "")
+      : Error(Failure::input, rows.at(first) + more), rows_(std::move(rows)) {}
   /// What is wrong with each.
   const std::vector<std::string>& rows() const { return rows_; }
 

@@ -26,7 +26,7 @@ void add_invalid(std::string_view part, std::string_view line, std::int64_t numb
 /// Refuses a file whose lines are all bad, or that has none.
 [[noreturn]] void refuse_nothing(const std::filesystem::path& file, std::string_view what,
                                  const std::vector<std::string>* bad) {
-  if (bad && !bad->empty()) throw OnlyBadRows(*bad, fmt::format("; no line of the file is a {}", what));
+  if (bad && !bad->empty()) throw OnlyBadRows(*bad, 0, fmt::format("; no line of the file is a {}", what));
   fail(Failure::input, "{}: expected at least one {}, got none", file.string(), what);
 }
 

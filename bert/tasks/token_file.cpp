@@ -299,7 +299,7 @@ TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool nee
     if (columns.layout == TokenLayout::words) words.take(line, number);
     else take(line, number);
   }
-  if (parser.empty() && bad && bad->size() > bad_before) throw OnlyBadRows(*bad);
+  if (parser.empty() && bad && bad->size() > bad_before) throw OnlyBadRows(*bad, bad_before);
   parser.finish();
   return file;
 }

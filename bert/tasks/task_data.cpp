@@ -175,8 +175,8 @@ std::vector<std::string> TaskData::bad_rows() const {
 namespace {
 
 /// Reads the tables and encodes their rows.
-void read_rows(const TaskFiles& files, const ModelOutputs& model, const text::Tokenizer& tokenizer, int max_length,
-               Tables& tables, TaskData& data) {
+void read_and_encode(const TaskFiles& files, const ModelOutputs& model, const text::Tokenizer& tokenizer,
+                     int max_length, Tables& tables, TaskData& data) {
   const auto read = [&](const std::filesystem::path& file, TableRows::Use use, std::optional<TableRows>& to) {
     const OnBadRow on_bad = use == TableRows::Use::predict ? files.on_bad_prediction : files.on_bad;
     if (!file.empty())
@@ -220,13 +220,13 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
   if (files.train.empty()) check_kind(model, task);
   Tables tables;
   try {
-    read_rows(files, model, tokenizer, max_length, tables, data);
+    read_and_encode(files, model, tokenizer, max_length, tables, data);
   } catch (const OnlyBadRows& error) {  // of one file
     std::vector<std::string> bad = data.bad_rows();
     for (const auto* table : {&tables.train, &tables.evaluation, &tables.prediction})
       if (*table) std::ranges::move(messages_of((*table)->dataset().bad_rows), std::back_inserter(bad));
     bad.insert(bad.end(), error.rows().begin(), error.rows().end());
-    std::unordered_set<std::string_view> seen;  // a table may be among those that are encoded, too
+    std::unordered_set<std::string_view> seen;  // the refused file is among the tables, too
     std::vector<std::string> each;
     for (const std::string& row : bad)
       if (seen.insert(row).second) each.push_back(row);

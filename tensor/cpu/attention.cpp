@@ -34,9 +34,10 @@ class PackedRight {
     return ceiling(columns, kTileColumns<P>) * panel_size<Side::right, P>(depth);
   }
 
-  void pack(const View<T>& b, Dim depth, Dim columns) {
+  /// b is depth × lines; the product has `columns`, lines or up to the end of a row of scores.
+  void pack(const View<T>& b, Dim depth, Dim lines, Dim columns) {
     panel_ = panel_size<Side::right, P>(depth);
-    RightPacking<T>{b.transposed(), columns, depth, panels_}.pack();
+    RightPacking<T>{b.transposed(), lines, depth, panels_, columns}.pack();
   }
   const P* data() const { return panels_; }
   Dim panel() const { return panel_; }
@@ -229,8 +230,8 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
       auto [k, v, packed, scores, probabilities, beside] = ForwardMemory<T>(memory, head_dim, longest);
       prefetch(q, stride, std::min(length, kQueries<T>), head_dim);
       prefetch(q + 2 * hidden, stride, length, head_dim);
-      k.pack(View<T>{q + hidden, 1, stride}, head_dim, length);  // keys as columns
-      v.pack(View<T>{q + 2 * hidden, stride, 1}, length, head_dim);
+      k.pack(View<T>{q + hidden, 1, stride}, head_dim, length, columns);  // keys as columns
+      v.pack(View<T>{q + 2 * hidden, stride, 1}, length, head_dim, head_dim);
       for (Dim i = 0; i < length; i += kQueries<T>) {
         const Dim queries = std::min(kQueries<T>, length - i);
         multiply<T>(SmallProduct{queries, columns, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, columns,
@@ -287,9 +288,9 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
                                      hidden,  columns, log_sum.as<C>(),         scale};
       const Sheet<T> dk(dq + hidden, stride, dk_beside, head_dim), dv(dq + 2 * hidden, stride, dv_beside, head_dim);
       prefetch(q + 2 * hidden, stride, length, head_dim);
-      k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length);
-      v_columns.pack(View<T>{q + 2 * hidden, 1, stride}, head_dim, length);
-      k_rows.pack(View<T>{q + hidden, stride, 1}, length, head_dim);
+      k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length, columns);
+      v_columns.pack(View<T>{q + 2 * hidden, 1, stride}, head_dim, length, columns);
+      k_rows.pack(View<T>{q + hidden, stride, 1}, length, head_dim, head_dim);
       for (Dim i = 0; i < length; i += kQueries<T>) {
         const Dim queries = std::min(kQueries<T>, length - i);
         const View<T> q_block{q + i * stride, stride, 1}, do_block{gradient.dcontext + i * hidden, hidden, 1};
@@ -300,8 +301,8 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
         gradient.differentiate(i, queries, own);
         const bool add = i > 0;
         const Sheet<T> dq_block(dq + i * stride, stride, dq_beside, head_dim);
-        q_rows.pack(q_block, queries, head_dim);
-        do_rows.pack(do_block, queries, head_dim);
+        q_rows.pack(q_block, queries, head_dim, head_dim);
+        do_rows.pack(do_block, queries, head_dim, head_dim);
         multiply<T>(SmallProduct{queries, head_dim, length}, View<Factor<T>>{dp_factors, columns, 1}, k_rows,
                     dq_block.data, dq_block.stride, packed);
         dq_block.finish(queries);

@@ -200,10 +200,11 @@ struct RightPacking<BFloat16> {
   View<BFloat16> x;
   Dim lines, depth;
   P* memory;
+  Dim columns = lines;  ///< of the product, which may go on to the end of a vector
 
   Dim pieces() const { return along_depth() ? ceiling(depth, kBf16Block) : ceiling(lines, kPanel); }
   void pack(Dim piece) const {
-    const Dim end = round_up(lines, kPanel), blocks = ceiling(depth, kBf16Block);
+    const Dim end = round_up(columns, kPanel), blocks = ceiling(depth, kBf16Block);
     if (along_depth())
       for (Dim line = 0; line < end; line += kWidth) pack_block(line, piece);
     else

@@ -239,9 +239,9 @@ void CpuBackend::multiply_few_rows(const Product<T>& p) {
         // What is fetched ahead is for speed alone.
         const P* next = ahead && first + j + 2 * kTileRows<P> <= p.columns ? a.data + panels.next : nullptr;
         for (Dim i = 0; i < p.rows; i += kTileColumns<P>, next = nullptr)
-          for_vectors<C>(std::min<Dim>(p.rows - i, kTileColumns<P>), [&]<int Vectors>() {
-            compute_tile<Vectors>(depth, a, memory.part(k) + i / kTileColumns<P> * panel, own.turned + j * stride + i,
-                                  stride, start, static_cast<const C*>(nullptr), next);
+          for_vectors<P, C>(p.rows - i, [&]<int Vectors, class V>() {
+            compute_tile<Vectors, V>(depth, a, memory.part(k) + i / kTileColumns<P> * panel,
+                                     own.turned + j * stride + i, stride, start, static_cast<const C*>(nullptr), next);
           });
       }
     }

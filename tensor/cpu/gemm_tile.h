@@ -23,42 +23,50 @@ inline constexpr int kSteps = 2;
 /// What a chain starts from: zero, what C holds, or one value for each column.
 enum class Start { zero, value, row };
 
-template <class P, class T, int Vectors>
-using Tile = Lanes<T>[kTileRows<P>][Vectors];
+/// What the registers hold of C: `Vectors` vectors V of each row.
+template <class P, class V, int Vectors>
+using Tile = V[kTileRows<P>][Vectors];
 
-/// Calls f with the number of vectors that hold `columns` as a constant: an edge of C does not pay for a whole tile.
-template <class T, class F>
+/// Calls f with what holds `columns`, or a whole tile of them, as constants: how many vectors, and which. An edge of C
+/// does not pay for a whole tile, and a text of eight tokens not for the other half of a vector.
+template <class P, class C, class F>
 void for_vectors(Dim columns, F&& f) {
-  if constexpr (kTileVectors >= 4)
-    if (columns > 3 * Lanes<T>::kCount) return f.template operator()<4>();
-  if constexpr (kTileVectors >= 3)
-    if (columns > 2 * Lanes<T>::kCount) return f.template operator()<3>();
-  if constexpr (kTileVectors >= 2)
-    if (columns > Lanes<T>::kCount) return f.template operator()<2>();
-  f.template operator()<1>();
+  using Whole = Lanes<C>;
+  using Half = Lanes<C, 32>;
+  constexpr int kMost = kTileColumns<P> / Whole::kCount;
+  if constexpr (std::is_same_v<P, C>)
+    if (columns <= Half::kCount) return f.template operator()<1, Half>();
+  if constexpr (kMost >= 4)
+    if (columns > 3 * Whole::kCount) return f.template operator()<4, Whole>();
+  if constexpr (kMost >= 3)
+    if (columns > 2 * Whole::kCount) return f.template operator()<3, Whole>();
+  if constexpr (kMost >= 2)
+    if (columns > Whole::kCount) return f.template operator()<2, Whole>();
+  f.template operator()<1, Whole>();
 }
 
 /// One k of the inner loop.
-template <class P, class T, int Vectors>
-inline __attribute__((always_inline)) void multiply_step(View<P>& a, const P*& b, Tile<P, T, Vectors>& c) {
-  Lanes<P> column[Vectors];
+template <class P, class V, int Vectors>
+inline __attribute__((always_inline)) void multiply_step(View<P>& a, const P*& b, Tile<P, V, Vectors>& c) {
+  using Factors = Lanes<P, sizeof(V)>;
+  Factors column[Vectors];
 #pragma GCC unroll 4
-  for (int j = 0; j < Vectors; ++j) column[j] = Lanes<P>::load(b + j * Lanes<P>::kCount);
+  for (int j = 0; j < Vectors; ++j) column[j] = Factors::load(b + j * Factors::kCount);
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows<P>; ++i) {
-    const Lanes<P> row(a.data[i * a.row_stride]);
+    const Factors row(a.data[i * a.row_stride]);
 #pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j) c[i][j] = fma(row, column[j], c[i][j]);
   }
   a.data += a.column_stride;
-  b += kTileColumns<P>;
+  b += std::is_floating_point_v<P> ? Vectors * Factors::kCount : kTileColumns<P>;
 }
 
 /// The inner loop: accumulators += kTileRows rows of A · panel of B. A is a packed panel, or lies in memory as it is.
 /// `next`, if it is given, is where such rows of A lie that come next: they are fetched into the second-level cache, a
 /// line with each turn of the loop. The processor does not foresee that six runs of memory end and six others begin.
-template <class P, class T, int Vectors>
-inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<P, T, Vectors>& c,
+template <class P, class V, int Vectors>
+inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<P, V, Vectors>& c,
                                                            const P* next = nullptr) {
   const Dim row_stride = a.row_stride;
   Dim k = 0;
@@ -66,17 +74,17 @@ inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a,
     for (; k + kSteps <= end; k += kSteps) {
       if (line) __builtin_prefetch(line, 0, 2), line += 64 / sizeof(P);
 #pragma GCC unroll 8
-      for (int u = 0; u < kSteps; ++u) multiply_step<P, T, Vectors>(a, b, c);
+      for (int u = 0; u < kSteps; ++u) multiply_step<P, V, Vectors>(a, b, c);
     }
   };
   if (next)
     for (int i = 0; i < kTileRows<P>; ++i) multiply_until((i + 1) * depth / kTileRows<P>, next + i * row_stride);
   multiply_until(depth, nullptr);
-  for (; k < depth; ++k) multiply_step<P, T, Vectors>(a, b, c);
+  for (; k < depth; ++k) multiply_step<P, V, Vectors>(a, b, c);
 }
 
 /// Every element of the tile becomes f(i, j).
-template <class P, class T, int Vectors, class F>
+template <class P, int Vectors, class F>
 inline __attribute__((always_inline)) void for_tile(F&& f) {
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows<P>; ++i)
@@ -86,47 +94,47 @@ inline __attribute__((always_inline)) void for_tile(F&& f) {
 
 /// tile += A · B of whole blocks of bf16, each two chains from zero (bf16_panels.h): in turn if both fit the registers,
 /// else one after the other.
-template <class P, class T, int Vectors>
-inline __attribute__((always_inline)) void add_blocks(Dim steps, View<P> a, const P* b, Tile<P, T, Vectors>& tile) {
+template <class P, class V, int Vectors>
+inline __attribute__((always_inline)) void add_blocks(Dim steps, View<P> a, const P* b, Tile<P, V, Vectors>& tile) {
   constexpr int kChain = P::kBlockSteps / 2;
   constexpr bool kInTurn = kTileVectors > 1 && 2 * kTileRows<P> * Vectors <= 24;
   for (Dim step = 0; step < steps; step += 2 * kChain, a = a.block(0, 2 * kChain), b += 2 * kChain * kTileColumns<P>) {
-    Tile<P, T, Vectors> even, odd;
+    Tile<P, V, Vectors> even, odd;
     View<P> a_even = a, a_odd = a.block(0, kChain);
     const P *b_even = b, *b_odd = b + kChain * kTileColumns<P>;
-    for_tile<P, T, Vectors>([&](int i, int j) { even[i][j] = Lanes<T>(T(0)); });
-    if constexpr (!kInTurn) multiply_panels<P, T, Vectors>(kChain, a_even, b_even, even);
-    for_tile<P, T, Vectors>([&](int i, int j) { odd[i][j] = Lanes<T>(T(0)); });
-    if constexpr (!kInTurn) multiply_panels<P, T, Vectors>(kChain, a_odd, b_odd, odd);
+    for_tile<P, Vectors>([&](int i, int j) { even[i][j] = V(0); });
+    if constexpr (!kInTurn) multiply_panels<P, V, Vectors>(kChain, a_even, b_even, even);
+    for_tile<P, Vectors>([&](int i, int j) { odd[i][j] = V(0); });
+    if constexpr (!kInTurn) multiply_panels<P, V, Vectors>(kChain, a_odd, b_odd, odd);
 #pragma GCC unroll 8
     for (int k = 0; kInTurn && k < kChain; ++k) {
-      multiply_step<P, T, Vectors>(a_even, b_even, even);
-      multiply_step<P, T, Vectors>(a_odd, b_odd, odd);
+      multiply_step<P, V, Vectors>(a_even, b_even, even);
+      multiply_step<P, V, Vectors>(a_odd, b_odd, odd);
     }
-    for_tile<P, T, Vectors>([&](int i, int j) { tile[i][j] += even[i][j] + odd[i][j]; });
+    for_tile<P, Vectors>([&](int i, int j) { tile[i][j] += even[i][j] + odd[i][j]; });
   }
 }
 
-/// One tile of C at `c` of whole vectors; `row` holds the values of Start::row. A and `next` are as multiply_panels
+/// One tile of C at `c` of whole vectors V; `row` holds the values of Start::row. A and `next` are as multiply_panels
 /// takes them; products of bf16 fetch nothing ahead.
-template <int Vectors, class P, class T>
+template <int Vectors, class V, class P, class T>
 void compute_tile(Dim depth, const View<P>& a, const P* b, T* c, Dim c_stride, Start start, const T* row,
                   const P* next = nullptr) {
-  constexpr int kCount = Lanes<T>::kCount;
-  Tile<P, T, Vectors> tile;
-  for_tile<P, T, Vectors>([&](int i, int j) {
-    tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
-                 : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
-                                         : Lanes<T>::load(row + j * kCount);
+  constexpr int kCount = V::kCount;
+  Tile<P, V, Vectors> tile;
+  for_tile<P, Vectors>([&](int i, int j) {
+    tile[i][j] = start == Start::zero    ? V(0)
+                 : start == Start::value ? V::load(c + i * c_stride + j * kCount)
+                                         : V::load(row + j * kCount);
   });
-  if constexpr (std::is_same_v<P, T>) multiply_panels<P, T, Vectors>(depth, a, b, tile, next);
-  else add_blocks<P, T, Vectors>(steps_of<P>(depth), View<P>{a.data, a.row_stride, 1}, b, tile);
-  for_tile<P, T, Vectors>([&](int i, int j) { tile[i][j].store(c + i * c_stride + j * kCount); });
+  if constexpr (std::is_same_v<P, T>) multiply_panels<P, V, Vectors>(depth, a, b, tile, next);
+  else add_blocks<P, V, Vectors>(steps_of<P>(depth), View<P>{a.data, a.row_stride, 1}, b, tile);
+  for_tile<P, Vectors>([&](int i, int j) { tile[i][j].store(c + i * c_stride + j * kCount); });
 }
 
 /// The same on the tile unit, 2 × 2 tiles: each that is loaded is used twice. B streams by, A is used again by the next
 /// columns of B.
-template <int>
+template <int, class>
 void compute_tile(Dim depth, const View<TilePair>& a, const TilePair* b, float* c, Dim c_stride, Start start,
                   const float* row, const TilePair* /*next*/ = nullptr) {
   constexpr Dim kRows = tiles::kRows, kRowBytes = tiles::kRowBytes, kRowWords = kRowBytes / 4,
@@ -162,8 +170,9 @@ void compute_edge_tile(Dim depth, const View<P>& a, const P* b, T* c, Dim c_stri
   if (start == Start::value)
     for (Dim i = 0; i < rows; ++i) std::copy_n(c + i * c_stride, columns, whole + i * kColumns);
   if (start == Start::row) std::copy_n(row, columns, whole_row);
-  for_vectors<P>(columns,
-                 [&]<int Vectors>() { compute_tile<Vectors>(depth, a, b, whole, kColumns, start, whole_row); });
+  for_vectors<P, T>(columns, [&]<int Vectors, class V>() {
+    compute_tile<Vectors, V>(depth, a, b, whole, kColumns, start, whole_row);
+  });
   for (Dim i = 0; i < rows; ++i) std::copy_n(whole + i * kColumns, columns, c + i * c_stride);
 }
 
@@ -201,8 +210,9 @@ void multiply_prepared(const PreparedProduct<P, T>& p, const Begin& begin, const
         const T* row = p.start == Start::row ? p.row + j : nullptr;
         const Dim n = std::min<Dim>(kTileColumns<P>, p.columns - j);
         if (m == kTileRows<P> && n % kWholeColumns<P, T> == 0)
-          for_vectors<T>(n,
-                         [&]<int Vectors>() { compute_tile<Vectors>(p.depth, a, b, c + j, p.c_stride, p.start, row); });
+          for_vectors<P, T>(n, [&]<int Vectors, class V>() {
+            compute_tile<Vectors, V>(p.depth, a, b, c + j, p.c_stride, p.start, row);
+          });
         else compute_edge_tile(p.depth, a, b, c + j, p.c_stride, m, n, p.start, row);
       }
     }

@@ -10,13 +10,14 @@
 
 namespace bertrand::cpu {
 
-/// 16 floats or 8 doubles held in as many of the processor's registers as that takes. Memory may also hold the half
-/// types: they are widened when loaded and rounded when stored, and no arithmetic is ever done in them.
-template <class T>
+/// 16 floats or 8 doubles held in as many of the processor's registers as that takes; of kBytes = 32 half as many, for
+/// a product that would leave the others empty. Memory may also hold the half types: they are widened when loaded and
+/// rounded when stored, and no arithmetic is ever done in them.
+template <class T, std::size_t kBytes = 64>
 struct Lanes {
-  using Packet = typename Eigen::internal::packet_traits<T>::type;
-  static constexpr int kCount = static_cast<int>(64 / sizeof(T));
-  static constexpr int kPackets = static_cast<int>(64 / sizeof(Packet));
+  static constexpr int kCount = static_cast<int>(kBytes / sizeof(T));
+  using Packet = typename Eigen::internal::find_best_packet<T, kCount>::type;
+  static constexpr int kPackets = static_cast<int>(kBytes / sizeof(Packet));
   static constexpr int kPacketSize = kCount / kPackets;
 
   Packet packets[kPackets];
@@ -93,11 +94,10 @@ struct Lanes {
 };
 
 /// a · b + c, rounded once: the only way products are summed here, so the compiler has no choice to make.
-template <class T>
-Lanes<T> fma(const Lanes<T>& a, const Lanes<T>& b, const Lanes<T>& c) {
-  Lanes<T> y;
-  for (int i = 0; i < Lanes<T>::kPackets; ++i)
-    y.packets[i] = Eigen::internal::pmadd(a.packets[i], b.packets[i], c.packets[i]);
+template <class T, std::size_t kBytes>
+Lanes<T, kBytes> fma(const Lanes<T, kBytes>& a, const Lanes<T, kBytes>& b, const Lanes<T, kBytes>& c) {
+  Lanes<T, kBytes> y;
+  for (int i = 0; i < y.kPackets; ++i) y.packets[i] = Eigen::internal::pmadd(a.packets[i], b.packets[i], c.packets[i]);
   return y;
 }
 /// A NaN in `a` stays (the processor returns the second operand of an unordered pair, and Eigen passes `a` there).

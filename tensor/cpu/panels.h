@@ -44,6 +44,14 @@ inline constexpr int kTileVectors = 1;  // 6 × 2 accumulators + 2 of B + 1 of A
 #endif
 template <class P>
 inline constexpr int kTileColumns = kTileVectors * 64 / int{sizeof(P)};
+/// From one step of a panel of B to the next, if C has so many more columns: the last panel is no wider than the
+/// vectors that compute them.
+template <class P>
+constexpr int panel_width(Dim columns) {
+  constexpr Dim kVector = Lanes<P>::kCount;
+  return static_cast<int>(columns <= kVector / 2 ? kVector / 2
+                                                 : std::min<Dim>(round_up(columns, kVector), kTileColumns<P>));
+}
 template <Side side, class P>
 inline constexpr int kPanelLines = side == Side::left ? kTileRows<P> : kTileColumns<P>;
 
@@ -67,24 +75,24 @@ void widen(const T* from, Compute<T>* to) {
     for (int i = 0; i < Count; ++i) to[i] = Compute<T>(from[i]);
 }
 
-/// One panel, `width` ≤ Width rows of x by `depth` columns, whose neighbours lie along k: panel[k · Width + i] = x(i,
-/// k), zeros beyond `width`.
-template <int Width, class T, class C = Compute<T>>
-[[gnu::flatten]] void pack_panel(const View<T>& x, Dim width, Dim depth, C* panel) {
+/// One panel, `lines` ≤ `width` rows of x by `depth` columns, whose neighbours lie along k: panel[k · width + i] = x(i,
+/// k), zeros beyond `lines`.
+template <class T, class C = Compute<T>>
+[[gnu::flatten]] void pack_panel(const View<T>& x, Dim lines, Dim width, Dim depth, C* panel) {
   using Packet = typename Lanes<C>::Packet;
   constexpr int kSize = Lanes<C>::kPacketSize;
   // Squares of kSize × kSize are turned in registers.
-  const Dim whole = width / kSize * kSize, squares = depth / kSize * kSize;
+  const Dim whole = lines / kSize * kSize, squares = depth / kSize * kSize;
   for (Dim first = 0; first < whole; first += kSize)
     for (Dim k = 0; k < squares; k += kSize) {
       Eigen::internal::PacketBlock<Packet, kSize> square;
       for (int i = 0; i < kSize; ++i) square.packet[i] = load_packet<Packet>(x.data + (first + i) * x.row_stride + k);
       Eigen::internal::ptranspose(square);
-      for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
+      for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * width + first, square.packet[j]);
     }
   for (Dim k = 0; k < depth; ++k) {
-    for (Dim i = k < squares ? whole : 0; i < width; ++i) panel[k * Width + i] = C(x.data[i * x.row_stride + k]);
-    for (Dim i = width; i < Width; ++i) panel[k * Width + i] = C(0);
+    for (Dim i = k < squares ? whole : 0; i < lines; ++i) panel[k * width + i] = C(x.data[i * x.row_stride + k]);
+    for (Dim i = lines; i < width; ++i) panel[k * width + i] = C(0);
   }
 }
 
@@ -109,15 +117,16 @@ template <class T>
 
 /// k of lines that are neighbours in memory which are packed as one piece of work.
 inline constexpr Dim kSlice = 32;
-/// Slice `index` of the depth of all lines, into panels that lie `panel` elements apart, zeros beyond `lines`.
+/// Slice `index` of the depth of all lines, into panels that lie `panel` elements apart. The last one, if lines do not
+/// fill it, is `last_width` wide, with zeros beyond `lines`.
 template <int Width, class T>
-void pack_slice(const View<T>& x, Dim lines, Dim depth, Dim index, Compute<T>* to, Dim panel) {
+void pack_slice(const View<T>& x, Dim lines, Dim depth, Dim index, Compute<T>* to, Dim panel, Dim last_width) {
   const Dim first = index * kSlice, whole = lines / Width, rest = lines % Width;
   for (Dim k = first; k < std::min(depth, first + kSlice); ++k) {
     const T* const from = x.data + k * x.column_stride;
     for (Dim p = 0; p < whole; ++p) widen<Width>(from + p * Width, to + p * panel + k * Width);
-    Compute<T>* const last = to + whole * panel + k * Width;
-    for (Dim i = 0; rest > 0 && i < Width; ++i) last[i] = i < rest ? Compute<T>(from[whole * Width + i]) : 0;
+    Compute<T>* const last = to + whole * panel + k * last_width;
+    for (Dim i = 0; rest > 0 && i < last_width; ++i) last[i] = i < rest ? Compute<T>(from[whole * Width + i]) : 0;
   }
 }
 
@@ -157,7 +166,7 @@ struct LeftPacking {
   }
   void pack(Dim piece) const {
     if (in_place(x, depth)) pack_rows(lines / kWidth * kWidth, lines, memory);
-    else if (along_depth()) pack_slice<kWidth>(x, lines, depth, piece, memory, panel());
+    else if (along_depth()) pack_slice<kWidth>(x, lines, depth, piece, memory, panel(), kWidth);
     else
       for (Dim i = piece * kGroup; i < std::min(lines, (piece + 1) * kGroup); i += kWidth)
         pack_rows(i, std::min(i + kWidth, lines), memory + i / kWidth * panel());
@@ -189,17 +198,19 @@ struct RightPacking {
   View<T> x;
   Dim lines, depth;
   Compute<T>* memory;
+  Dim columns = lines;  ///< of the product, which may go on to the end of a vector
 
   Dim pieces() const { return along_depth() ? ceiling(depth, kSlice) : ceiling(lines, kWidth) * runs(); }
 
   /// A piece reads long runs of memory: whole k where neighbours are lines, else long parts of lines.
   void pack(Dim piece) const {
     if (along_depth()) {
-      pack_slice<kWidth>(x, lines, depth, piece, memory, panel());
+      pack_slice<kWidth>(x, lines, depth, piece, memory, panel(), panel_width<Compute<T>>(columns % kWidth));
     } else {
       const Dim line = piece / runs() * kWidth, k = piece % runs() * kRun;
-      pack_panel<kWidth>(x.block(line, k), std::min<Dim>(kWidth, lines - line), std::min(kRun, depth - k),
-                         memory + line / kWidth * panel() + k * kWidth);
+      const Dim width = panel_width<Compute<T>>(columns - line);
+      pack_panel(x.block(line, k), std::min<Dim>(kWidth, lines - line), width, std::min(kRun, depth - k),
+                 memory + line / kWidth * panel() + k * width);
     }
   }
   void pack() const {

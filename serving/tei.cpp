@@ -82,13 +82,14 @@ Json request_of(const Json& input, const std::string& where) {
 }
 
 /// The first model that can say how well a text answers a query: of one label, or of two classes, of which the second
-/// is "relevant" (what finetune --task msmarco trains).
+/// is the relevant one (what finetune --task msmarco trains). One whose names say that it is the first is none.
 ModelPointer reranker(const Models& models) {
   for (const ModelPointer& model : models.all()) {
     if (model->head() != Head::classify) continue;
     const std::size_t labels = model->labels().size();
     const tasks::Kind kind = inference::kind_of_classifier(model->config(), labels);
-    if (labels == 1 || (labels == 2 && kind == tasks::Kind::classification)) return model;
+    if (labels == 1 || (labels == 2 && kind == tasks::Kind::classification && model->labels()[0] != "relevant"))
+      return model;
   }
   refuse(424, "Backend error: Model is not a re-ranker model");
 }

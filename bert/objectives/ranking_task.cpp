@@ -53,6 +53,9 @@ class CandidateStream : public ExampleStream {
   std::int64_t read_ = 0;
 };
 
+/// The classes of a passage, in the order of the outputs.
+const std::vector<std::string> kClasses = {"not_relevant", "relevant"};
+
 /// The config as it is to be written. A model that is used as it is keeps its names.
 bert::Config config_of_task(bert::Config config, bool training) {
   bert::require_pairs(config, "config.json", "a query and a passage");
@@ -66,10 +69,14 @@ bert::Config config_of_task(bert::Config config, bool training) {
     fail(Failure::model,
          "config.json: id2label: expected 2 labels for --task msmarco, got {}; hint: --train makes another model of it",
          tasks::in_braces(config.labels));
+  if (config.labels.size() == 2 && config.labels[0] == kClasses[1])
+    fail(Failure::model,
+         "config.json: id2label: expected the class of relevant passages second for --task msmarco, got {}; hint: swap "
+         "the names and the rows of the classifier",
+         tasks::in_braces(config.labels));
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = expected;
-  if (training || config.labels.empty() || tasks::LabelSet(config.labels).placeholders())
-    config.labels = {"not_relevant", "relevant"};
+  if (training || config.labels.empty() || tasks::LabelSet(config.labels).placeholders()) config.labels = kClasses;
   return config;
 }
 

@@ -29,10 +29,10 @@ Variable weighted_cross_entropy(const Variable& logits, std::span<const std::int
     loss = loss ? loss + part : part;
   }
   if (weights.smoothing == 0) return loss;
-  std::vector<float> linear;
+  std::vector<double> linear;
   for (const std::int32_t label : labels)
     for (std::int32_t k = 0; k < classes; ++k)
-      linear.push_back(static_cast<float>(each * ((k == label ? sum_of_weights : 0) - weights.weight(k))));
+      linear.push_back(each * ((k == label ? sum_of_weights : 0) - weights.weight(k)));
   const Tensor t = ops::cast(ops::from_host(linear, logits.shape(), backend), logits.value().dtype());
   return loss + sum(logits * Variable(t)) * (1 / divisor);
 }

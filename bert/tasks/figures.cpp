@@ -47,7 +47,7 @@ std::vector<Figure> figures_of(const Task& task, const LabelSet& labels) {
 }
 
 std::vector<Figure> figures_of(TokenTask task) {
-  const Figure by_word = loss("mean cross-entropy of a word");
+  const Figure by_word = loss("mean cross-entropy of a word, or of a piece with --label-all-pieces");
   const std::string accuracy = "share of the words whose label is right";
   if (task == TokenTask::pos || task == TokenTask::tokens)
     return {{.name = "accuracy", .meaning = accuracy, .decides = true},

@@ -59,9 +59,11 @@ TEST_CASE("a text that is too long for an embedding is refused unless the reques
 TEST_CASE("/rerank sorts texts by the probability of the second of two classes, or of the only label") {
   const support::TemporaryDirectory directory;
   support::write_small_classifier(directory / "three");
+  support::write_small_classifier(directory / "turned", {"relevant", "other"});
   support::write_small_classifier(directory / "ranker", {"0", "1"});
   support::Asked asked;
   asked.models.put(support::open_served(directory / "three", "three"));
+  asked.models.put(support::open_served(directory / "turned", "turned"));
   const std::string texts = R"("texts": ["bird", "fish fish", "the red bird"])";
   const std::string body = R"({"query": "red fish", )" + texts;
   CHECK(asked.error("/rerank", body + "}") == "424: Backend error: Model is not a re-ranker model");

@@ -50,6 +50,16 @@ TEST_CASE("two names that a model has for relevance stay and placeholders give w
       "it");
 }
 
+TEST_CASE("a ranking model whose first class is the relevant one is refused") {
+  const Setting setting;
+  CHECK(support::refusal(Failure::model,
+                         [&] {
+                           setting.task({"relevant", "not_relevant"});
+                         }) ==
+        "config.json: id2label: expected the class of relevant passages second for --task msmarco, got "
+        "{relevant,not_relevant}; hint: swap the names and the rows of the classifier");
+}
+
 TEST_CASE("a model of another problem is no ranking model unless it is trained to be one") {
   const Setting setting;
   support::write_text(setting.directory / "triples.tsv", "a\tb\tc\n");

@@ -39,10 +39,10 @@ TEST_CASE("weights of classes and smoothed labels give the losses and gradients 
     const Variable logits(ops::from_host(values, {4, 3}, *backend), true);
     const Variable loss = weighted_cross_entropy(logits, labels, expected.weights, divisor);
     backward(loss);
-    CHECK(ops::to_host<double>(loss.value())[0] == doctest::Approx(expected.loss).epsilon(1e-7));
+    CHECK(ops::to_host<double>(loss.value())[0] == doctest::Approx(expected.loss).epsilon(1e-14));
     const std::vector<double> gradient = ops::to_host<double>(logits.grad());
     for (std::size_t i = 0; i < gradient.size(); ++i)
-      CHECK(gradient[i] == doctest::Approx(expected.gradient[i]).scale(0.01).epsilon(1e-6));
+      CHECK(gradient[i] == doctest::Approx(expected.gradient[i]).scale(0.01).epsilon(1e-12));
   }
 }
 

@@ -49,9 +49,14 @@ std::string id_of(const Layout& layout, const Table& table, const Row& row, std:
   return layout.id ? row.cell(place(*layout.id, table.width)) : std::to_string(number);
 }
 
+std::string_view label_cell(const Table& table, const Row& row, std::size_t column) {
+  if (std::ranges::count(row.invalid, column) > 0) refuse_invalid_label(table.where(row));
+  return trimmed_cell(read_cell(table, row, column));
+}
+
 /// Whether a column of 0 and 1 has a 1.
 bool has_flag(const Table& table, const Row& row, std::size_t column) {
-  const std::string_view cell = trimmed_cell(read_cell(table, row, column));
+  const std::string_view cell = label_cell(table, row, column);
   const auto is = [&](std::initializer_list<std::string_view> words) {
     return std::ranges::find(words, cell) != words.end();
   };
@@ -74,7 +79,7 @@ std::optional<std::string> label_of(const Task& task, const Table& table, const 
   const std::size_t column = place(*layout.label, table.width);
   if (task.kind != Kind::multi_label)
     refuse_list(table, row, column, "expected one label, got a list; hint: --kind multi-label takes several");
-  const std::string label(trimmed_cell(read_cell(table, row, column)));
+  const std::string label(label_cell(table, row, column));
   for (const auto& [spelling, name] : task.label_aliases)
     if (label == spelling) return name;
   if (label.empty() && task.kind != Kind::multi_label) return std::nullopt;

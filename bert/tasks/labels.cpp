@@ -21,6 +21,11 @@ LabelSet numbered(std::size_t outputs) {
 
 }  // namespace
 
+void refuse_invalid_label(const std::string& where) {
+  fail(Failure::input, "{}: label: expected UTF-8, got other bytes; hint: iconv turns other encodings into UTF-8",
+       where);
+}
+
 LabelSet::LabelSet(std::vector<std::string> names) : names_(std::move(names)) {
   for (const std::string& name : names_)
     if (!index_.emplace(name, static_cast<std::int32_t>(index_.size())).second)

@@ -10,6 +10,9 @@
 
 namespace bertrand::tasks {
 
+/// Throws Failure::input, beginning with `where`: without these bytes two labels might become one.
+[[noreturn]] void refuse_invalid_label(const std::string& where);
+
 class LabelSet {
  public:
   LabelSet() = default;

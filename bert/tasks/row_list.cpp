@@ -36,6 +36,7 @@ void take_row(const char*& at, Row& row) {
   take_numbers(at, row.columns);
   take_numbers(at, row.lists);
   take_numbers(at, row.nested);
+  take_numbers(at, row.invalid);
   row.cells.resize(take_number(at));
   for (std::string& cell : row.cells) {
     const std::uint64_t size = take_number(at);
@@ -59,6 +60,7 @@ void RowList::add(const Row& row) {
   add_numbers(row_, row.columns);
   add_numbers(row_, row.lists);
   add_numbers(row_, row.nested);
+  add_numbers(row_, row.invalid);
   io::append_varint(row_, row.cells.size());
   for (const std::string& cell : row.cells) {
     io::append_varint(row_, cell.size());

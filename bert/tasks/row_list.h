@@ -15,6 +15,7 @@ struct Row {
   std::int64_t line = 0;                  ///< in the file, from 1; of a CSV row over several lines the first
   std::vector<std::size_t> lists = {};    ///< the columns whose value in JSON was a list
   std::vector<std::size_t> nested = {};   ///< those whose value is no cell: an object, a list of lists
+  std::vector<std::size_t> invalid = {};  ///< those whose cell has lost bytes that are not UTF-8
 
   /// The cell of a column; an empty one if the row has none there.
   const std::string& cell(std::size_t column) const;

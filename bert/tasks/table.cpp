@@ -51,12 +51,11 @@ class TableReader {
   void take_lines() {
     io::leave_if_requested("reading a table");
     io::refuse_nul(line_, table_.file, lines_);
-    std::string valid;
-    const text::InvalidBytes invalid = text::drop_invalid_lines(line_, valid);
-    table_.invalid.add(invalid, lines_);
+    std::string ignored;  // what is no UTF-8 is counted here, and left out of the cells by the parser
+    if (format_ != TableFormat::jsonl) table_.invalid.add(text::drop_invalid_lines(line_, ignored), lines_);
     const bool first = lines_ == 0;
     lines_ += static_cast<std::uint64_t>(std::ranges::count(line_, '\n'));
-    text_ += invalid.count > 0 ? valid : line_;
+    text_ += line_;
     line_.clear();
     if (first && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
     take_rows();
@@ -87,7 +86,7 @@ class TableReader {
   std::unique_ptr<RowParser> parser_;  // writes into the table
   const std::size_t longest_;          // bytes of a row
   std::string line_;                   // as it came
-  std::string text_;                   // valid lines that are in no row yet
+  std::string text_;                   // lines that are in no row yet
   std::uint64_t lines_ = 0;            // that came before
   std::size_t unfinished_ = 0;         // bytes of a row, when its end was looked for the last time
 };

@@ -44,7 +44,7 @@ struct Table {
   std::size_t width = 0;             ///< columns
   RowList rows;
   std::vector<SkippedRow> skipped;
-  text::InvalidBytes invalid;    ///< that were dropped
+  text::InvalidBytes invalid;    ///< that were dropped, or are in rows that were left out
   std::int64_t quoted_line = 0;  ///< of TSV: the first with a cell that a spreadsheet has quoted; 0: none
 
   /// The column of this name, which is not "", or, failing that, with this number from 0. Throws Failure::input if two
@@ -55,11 +55,11 @@ struct Table {
 };
 
 /// Reads a table part by part; gzip and Zstandard are seen by their first bytes. A row of JSON lines takes memory for
-/// its own keys alone. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does; empty lines
-/// at the end do not count. Throws Failure::io if the file cannot be read, Failure::input if it is not there, a
-/// directory, or unpacks to too much, and with file and line for a row that is too long or has another number of cells
-/// than the first, a NUL, an open quote, or JSON that is not an object whose keys differ, and for a TSV or CSV whose
-/// lines end in CR alone.
+/// its own keys alone. A byte order mark is dropped, and CRLF ends a line as LF does; empty lines at the end do not
+/// count. What is no UTF-8 is dropped from the cells of TSV and CSV. Throws Failure::io if the file cannot be read,
+/// Failure::input if it is not there, a directory, or unpacks to too much, and with file and line for a row that is too
+/// long or has another number of cells than the first, a NUL, an open quote, or JSON that is not an object in UTF-8
+/// whose keys differ, and for a TSV or CSV whose lines end in CR alone.
 Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// The same of bytes at hand; `name` stands for the file in messages.

@@ -39,7 +39,8 @@ class Collector {
   Collector(Table& table, const TableOptions& options) : table_(table), options_(options) {}
 
   /// The hint is for a row with another number of cells.
-  void add(const Row& row, const char* hint = "") {
+  void add(Row& row, const char* hint = "") {
+    if (table_.invalid.count > 0) drop_invalid(row);
     if (table_.width == 0) {
       table_.width = row.cells.size();
       if (options_.header) {
@@ -63,6 +64,16 @@ class Collector {
   const std::string& file() const { return table_.file; }
 
  private:
+  static void drop_invalid(Row& row) {
+    row.invalid.clear();
+    std::string valid;
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      if (text::drop_invalid_utf8(row.cells[i], valid).count == 0) continue;
+      row.cells[i] = valid;
+      row.invalid.push_back(i);
+    }
+  }
+
   Table& table_;
   const TableOptions& options_;
 };

@@ -69,7 +69,7 @@ class Parser {
       fail(Failure::usage, "--label-column: expected another column than --text-column, got {} for both", columns.word);
   }
 
-  /// Takes a line, which is UTF-8 and no comment.
+  /// Takes a line, which is no comment.
   void take(std::string_view line, std::int64_t number) {
     line_ = number;
     if (columns_.layout == TokenLayout::words) return add_word(line);
@@ -123,6 +123,7 @@ class Parser {
     if (!label_) return add(word, std::nullopt);
     const std::string_view label = cells[*label_];
     if (label.empty()) refuse("label: expected one in column {}, got none", *label_);
+    check_label(label);
     if (label.find(' ') != std::string_view::npos)
       refuse("label: expected one without spaces, got \"{}\"; hint: TAB alone separates the columns of a line with TAB",
              label);
@@ -184,15 +185,30 @@ class Parser {
   void add_sentence(const Cells& words, const std::optional<Cells>& labels) {
     if (labels && labels->size() != words.size())
       refuse("labels: expected {}, one for each word, got {}", words.size(), labels->size());
+    // Before any is taken: of a bad line none is.
+    for (const std::string_view word : words) valid(word);
+    if (labels) std::ranges::for_each(*labels, [&](std::string_view label) { check_label(label); });
     for (std::size_t i = 0; i < words.size(); ++i) add(words[i], labels ? std::optional((*labels)[i]) : std::nullopt);
     end_sentence();
   }
 
   void add(std::string_view word, std::optional<std::string_view> label) {
-    sentence_.words.emplace_back(word);
+    sentence_.words.emplace_back(valid(word));
     sentence_.lines.push_back(line_);
     if (label) sentence_.labels.emplace_back(*label);
     some_ = true;
+  }
+
+  /// A word without what is no UTF-8, valid until the next call.
+  std::string_view valid(std::string_view word) {
+    if (text::drop_invalid_utf8(word, valid_).count == 0) return word;
+    if (valid_.empty()) refuse("word: expected UTF-8, got other bytes; hint: iconv turns other encodings into UTF-8");
+    return valid_;
+  }
+
+  void check_label(std::string_view label) {
+    if (text::drop_invalid_utf8(label, valid_).count > 0)
+      refuse_invalid_label(fmt::format("{}:{}", sentence_.file, line_));
   }
 
   /// All lines have the form of the first that is right.
@@ -228,6 +244,7 @@ class Parser {
   std::int64_t sentences_ = 0;     // that ended
   std::int64_t spaced_words_ = 0;  // with spaces in them: the texts of a table, if no line is blank
   std::string first_spaced_;
+  std::string valid_;            // a word
   std::int64_t blank_line_ = 0;  // of rows and objects: the first of those before this line
 };
 
@@ -287,13 +304,12 @@ TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool nee
     attempt(bad, [&] { parser.take(line, number); });
   };
   WordLines words(take);
-  std::string valid;
+  std::string ignored;  // what is no UTF-8 is counted here, and left out of the words by the parser
   for (std::string_view line; lines.next(line);) {
     io::leave_if_requested("reading words");
-    const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid);
-    if (dropped.count > 0) line = valid;
-    file.invalid.add(dropped, static_cast<std::uint64_t>(lines.number()));
     const auto number = static_cast<std::int64_t>(lines.number());
+    if (columns.layout != TokenLayout::objects)
+      file.invalid.add(text::drop_invalid_utf8(line, ignored), static_cast<std::uint64_t>(number));
     if (columns.layout == TokenLayout::objects && number == 1) refuse_list_of_rows(line, path);
     if (columns.layout == TokenLayout::words && number == 1) refuse_csv(line, path);
     if (columns.layout == TokenLayout::words) words.take(line, number);

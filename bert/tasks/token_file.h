@@ -78,12 +78,13 @@ class WordLines {
 /// the first word's line has one, else at runs of spaces; spaces around a cell do not belong to it. In the layout of
 /// words a line that begins with "-DOCSTART-" ends a sentence as a blank line does, and comments are as WordLines has
 /// them. If the words are not in the first column, lines of CoNLL-U for several words together (1-2) and for empty
-/// nodes (2.1) are passed over. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does.
-/// `needs_label`: for training and evaluation; a file to predict may have labels or not, and numbers for labels are
-/// none. Throws Failure::usage if word and label are one column. Throws Failure::input with file and line for a line of
-/// another LineForm than the first, an empty word, an empty label or one with a space in it, and, in the layouts of a
-/// sentence a line, for a blank line or another number of labels than of words; also for a file without words. With
-/// `bad` such lines are kept there and passed over; some words must be left.
+/// nodes (2.1) are passed over. A byte order mark, and in words what is no UTF-8, are dropped, and CRLF ends a line as
+/// LF does. `needs_label`: for training and evaluation; a file to predict may have labels or not, and numbers for
+/// labels are none. Throws Failure::usage if word and label are one column. Throws Failure::input with file and line
+/// for a line of another LineForm than the first, an empty word, an empty label or one with a space in it, a label or
+/// an object that is not UTF-8, and, in the layouts of a sentence a line, for a blank line or another number of labels
+/// than of words; also for a file without words. With `bad` such lines are kept there and passed over; some words must
+/// be left.
 TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool needs_label, std::vector<std::string>* bad,
                          const std::function<void(const TokenFile& sentence)>& use);
 

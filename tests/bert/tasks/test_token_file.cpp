@@ -15,10 +15,11 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-TokenFile read_as(const std::string& name, std::string_view text, const TokenColumns& columns, bool needs_label) {
+TokenFile read_as(const std::string& name, std::string_view text, const TokenColumns& columns, bool needs_label,
+                  std::vector<std::string>* bad = nullptr) {
   const support::TemporaryDirectory directory;
   support::write_text(directory / name, std::string(text));
-  return support::read_token_file(directory / name, columns, needs_label);
+  return support::read_token_file(directory / name, columns, needs_label, bad);
 }
 
 TokenFile read(std::string_view text, const TokenColumns& columns = {}, bool needs_label = true) {
@@ -110,6 +111,17 @@ TEST_CASE("CRLF and a byte order mark are dropped and what is no UTF-8 is counte
   CHECK(file.sentences() == 2);
   CHECK(file.invalid.count == 1);
   CHECK(file.invalid.first_line == 3);
+}
+
+TEST_CASE("a label that is not UTF-8 is refused, and of its sentence no word is taken") {
+  const std::string refused = ": label: expected UTF-8, got other bytes; hint: iconv turns other encodings into UTF-8";
+  CHECK(refusal("a O\nb B-caf\xE9\n") == "words.txt:2" + refused);
+  std::vector<std::string> bad;
+  const TokenFile file = read_as("words.txt", "a b\tO B-\xE9\nc\xFF d\tO P\n", kRows, true, &bad);
+  CHECK(file.words == Texts{"c", "d"});
+  REQUIRE(bad.size() == 1);
+  CHECK(bad[0].ends_with(":1" + refused));
+  CHECK(refusal("\xFF b\tO P\n", kRows).starts_with("words.txt:1: word: expected UTF-8, got other bytes; hint: "));
 }
 
 TEST_CASE("rows hold words and labels with a space between them") {

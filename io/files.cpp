@@ -151,7 +151,10 @@ MappedFile::MappedFile(const fs::path& file) {
   if (status.st_size == 0) return;
   size_ = static_cast<std::size_t>(status.st_size);
   data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor.number(), 0);
-  if (data_ == MAP_FAILED) refuse_call(file, "read", errno);
+  if (data_ != MAP_FAILED) return;
+  if (errno != ENOMEM) refuse_call(file, "read", errno);
+  fail(Failure::memory, "{}: read: out of memory: needed {} bytes; hint: ulimit -v limits what a program may have",
+       file.string(), size_);
 }
 void MappedFile::let_go() const {
   if (data_) ::madvise(data_, size_, MADV_DONTNEED);

@@ -73,7 +73,8 @@ std::string read_file(const std::filesystem::path& file);
 /// A file as memory, read only as far as it is looked at.
 class MappedFile {
  public:
-  /// Throws Error(Failure::input) if it is not there or no regular file, Error(Failure::io) if it cannot be read.
+  /// Throws Error(Failure::input) if it is not there or no regular file, Error(Failure::io) if it cannot be read, and
+  /// Error(Failure::memory) if the process may have no more memory.
   explicit MappedFile(const std::filesystem::path& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

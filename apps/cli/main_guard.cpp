@@ -214,11 +214,12 @@ int report(const std::string& what, Failure failure) {
   return static_cast<int>(failure);
 }
 
-/// What to do if memory runs out: the flag that says how much is computed at once, if the program has one.
+/// What to do if memory runs out: the flag that says how much is computed at once, if the program has one; else where a
+/// limit may come from.
 std::string memory_hint(const CLI::App& command) {
   for (const char* flag : {"--micro-batch-size", "--max-batch-tokens", "--batch-size"})
     if (command.get_option_no_throw(flag)) return fmt::format("; hint: a smaller {} needs less", flag);
-  return "";
+  return "; hint: ulimit -v or a container may limit what there is";
 }
 
 /// Memory may run out where nothing may be thrown: a value of JSON takes some to be destroyed. That ends a program,

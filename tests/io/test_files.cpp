@@ -11,6 +11,7 @@
 #include "io/file_replacer.h"
 #include "support/faulty_files.h"
 #include "support/file_limit.h"
+#include "support/limited_space.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -54,6 +55,17 @@ TEST_CASE("a file of one byte is mapped, and an empty file is read as nothing") 
   CHECK(MappedFile(directory / "f").bytes().empty());
   write_text(directory / "one", "1");
   CHECK(MappedFile(directory / "one").bytes().size() == 1);
+}
+
+TEST_CASE("a file for which a process has no memory left is refused with its size") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "f", "");
+  const std::uintmax_t size = std::uintmax_t{1} << 34;  // which takes no room on the disk
+  std::filesystem::resize_file(directory / "f", size);
+  const support::LimitedSpace limited(std::size_t{1} << 30);
+  CHECK(support::refusal(Failure::memory, [&] { MappedFile(directory / "f"); }) ==
+        fmt::format("{}: read: out of memory: needed {} bytes; hint: ulimit -v limits what a program may have",
+                    (directory / "f").string(), size));
 }
 
 TEST_CASE("what the system refuses names the path, the call and the reason") {

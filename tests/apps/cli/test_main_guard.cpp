@@ -274,7 +274,7 @@ TEST_CASE("a path that the system refuses is an error of input and output") {
   CHECK(error.find("File name too long") != std::string::npos);
 }
 
-TEST_CASE("memory that runs out names a flag that the program has") {
+TEST_CASE("memory that runs out names a flag that the program has, or what may limit it") {
   const support::TemporaryDirectory directory;
   const auto error_with = [&](const std::vector<std::string>& flags) {
     cli::Program program("", "p", [&](CLI::App& app) {
@@ -297,5 +297,5 @@ TEST_CASE("memory that runs out names a flag that the program has") {
         error + "; hint: a smaller --micro-batch-size needs less\n");
   CHECK(error_with({"--max-batch-tokens"}) == error + "; hint: a smaller --max-batch-tokens needs less\n");
   CHECK(error_with({"--batch-size"}) == error + "; hint: a smaller --batch-size needs less\n");
-  CHECK(error_with({"--seed"}) == error + "\n");
+  CHECK(error_with({"--seed"}) == error + "; hint: ulimit -v or a container may limit what there is\n");
 }

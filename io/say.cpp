@@ -17,12 +17,20 @@ namespace {
 
 std::atomic<LineFormat> chosen_format = LineFormat::text;
 
-void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+std::atomic<int> first_error = 0;
+
+/// 0 or the system's number of why it failed.
+int print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
+  const int error = errno;
+  int none = 0;
+  first_error.compare_exchange_strong(none, error);
+  return error;
 }
 
 }  // namespace
+
+int stdout_error() { return first_error; }
 
 void set_line_format(LineFormat format) { chosen_format = format; }
 LineFormat line_format() { return chosen_format; }
@@ -39,12 +47,14 @@ std::string one_line(std::string text) {
 }
 
 void write_stdout(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    fail(Failure::io, "standard output: write: {}", std::strerror(errno));
+  if (const int error = print(text)) fail(Failure::io, "standard output: write: {}", std::strerror(error));
 }
 
 void say(std::string_view lines) {
-  if (line_format() == LineFormat::text) return print(std::string(lines));
+  if (line_format() == LineFormat::text) {
+    print(lines);
+    return;
+  }
   for (const std::string_view line : lines_of(lines))
     if (!line.empty()) say_event("message", fmt::format("{{\"text\":{}}}", json_text(std::string(line))));
 }

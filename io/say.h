@@ -37,6 +37,9 @@ void warn(fmt::format_string<Args...> message, Args&&... args) {
   std::fputs(warning(message, std::forward<Args>(args)...).c_str(), stderr);
 }
 
+/// The system's number of why standard output could not be written for the first time; 0 if it could.
+int stdout_error();
+
 /// A result on standard output. Throws Error(Failure::io) if it cannot be written.
 void write_stdout(std::string_view text);
 

@@ -239,9 +239,10 @@ std::string memory_hint(const CLI::App& command) {
 
 /// `code` if all that was printed has been written, some of which may have failed long ago.
 int flushed(int code) {
-  const bool now = std::fflush(stdout) == 0;
-  if (now && !std::ferror(stdout)) return code;
-  return report(fmt::format("standard output: write: {}", now ? "failed" : std::strerror(errno)), Failure::io);
+  const int now = std::fflush(stdout) == 0 ? 0 : errno;
+  if (now == 0 && !std::ferror(stdout)) return code;
+  const int error = io::stdout_error() != 0 ? io::stdout_error() : now;
+  return report(fmt::format("standard output: write: {}", error != 0 ? std::strerror(error) : "failed"), Failure::io);
 }
 
 /// Standard descriptors that are closed fail still, but are taken: else an output file could become one, and messages

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "io/machine.h"
+#include "io/say.h"
 #include "support/program.h"
 
 using namespace bertrand;
@@ -250,6 +251,23 @@ TEST_CASE("what cannot be printed is an error, also where the first of it was lo
     const std::string command = bertrand::paths::binary + "/" + program + " >/dev/full 2>/dev/null";
     CHECK(WEXITSTATUS(std::system(command.c_str())) == 5);
   }
+}
+
+TEST_CASE("what could not be said long ago is an error with the reason that it had then") {
+  const support::TemporaryDirectory directory;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!std::freopen("/dev/full", "w", stdout) || !std::freopen((directory / "error").c_str(), "w", stderr)) _exit(1);
+    char name[] = "program", *arguments[] = {name, nullptr};
+    const int code = cli::run_main(
+        "", 1, arguments, [](CLI::App&) {}, [] { io::say("a step\n"); });
+    std::fflush(stderr);
+    _exit(code);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WEXITSTATUS(status) == 5);
+  CHECK(support::read_text(directory / "error") == "error: standard output: write: No space left on device\n");
 }
 
 TEST_CASE("what nobody can be told about a work that is done is no error") {

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <system_error>
 
 #include "bert/directory/model_directory.h"
 #include "bert/directory/sentence_files.h"
@@ -143,7 +144,11 @@ WeightFiles weights_in(const fs::path& directory) {
        hint);
 }
 
-bool is_saved_model(const fs::path& directory) { return fs::is_regular_file(directory / "saved_model.pb"); }
+/// A directory that may not be searched is none: who reads its files says why.
+bool is_saved_model(const fs::path& directory) {
+  std::error_code ignored;
+  return fs::is_regular_file(directory / "saved_model.pb", ignored);
+}
 
 /// Where the checkpoint of a SavedModel is.
 fs::path variables_of(const fs::path& saved_model) { return saved_model / "variables" / "variables"; }

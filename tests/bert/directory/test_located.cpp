@@ -8,6 +8,12 @@
 
 using namespace bertrand;
 
+TEST_CASE("what cannot be looked at is no SavedModel") {
+  const support::TemporaryDirectory directory;
+  std::filesystem::create_symlink("saved_model.pb", directory / "saved_model.pb");  // a link to itself
+  CHECK(bert::directory_of(directory / "") == directory / "");
+}
+
 TEST_CASE("weights under another name than a model's are refused with what to do") {
   for (const auto& [name, hint] :
        {std::pair("adapter_model.safetensors", "merge the adapter into its model (merge_and_unload of peft)"),

@@ -33,7 +33,7 @@ io::Json read_object(const fs::path& file) {
   fail(Failure::input, "{}: {}: expected {}, got {}", file.string(), io::printable(id), expected, io::shown(got));
 }
 
-/// A file of columns, line by line. With `invalid`, what is no UTF-8 is left out and counted there.
+/// A file of columns, line by line. With `invalid`, what is no UTF-8 is counted there.
 class Lines {
  public:
   explicit Lines(const fs::path& file, text::InvalidBytes* invalid = nullptr)
@@ -48,11 +48,8 @@ class Lines {
   }
   bool next(std::string_view& line) {
     if (!source_.next(line)) return false;
-    if (invalid_) {
-      const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid_);
-      if (dropped.count > 0) line = valid_;
-      invalid_->add(dropped, static_cast<std::uint64_t>(source_.number()));
-    }
+    std::string ignored;
+    if (invalid_) invalid_->add(text::drop_invalid_utf8(line, ignored), static_cast<std::uint64_t>(source_.number()));
     return true;
   }
   static std::vector<std::string> columns_of(std::string_view line) {
@@ -69,6 +66,7 @@ class Lines {
 
   std::int64_t number() const { return static_cast<std::int64_t>(source_.number()); }
   const std::string& name() const { return source_.name(); }
+  std::string where() const { return source_.where(); }
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
     fail(Failure::input, "{}: {}", source_.where(), fmt::format(message, std::forward<Args>(args)...));
@@ -81,7 +79,6 @@ class Lines {
  private:
   io::LineSource source_;
   text::InvalidBytes* const invalid_;
-  std::string valid_;
 };
 
 std::int64_t whole_number(const std::string& text, const Lines& lines, const char* what) {
@@ -203,8 +200,8 @@ class TaggedSentences {
     if (const std::string difference = form_.difference(form); !difference.empty()) lines_.refuse("{}", difference);
     const std::size_t width = columns.size();
     if (has_header_ && std::exchange(sentence_, columns[0]) != columns[0]) end_sentence();
-    truth_.push_back(columns[has_header_ ? label_ : width - 2]);
-    predicted_.push_back(columns[has_header_ ? prediction_ : width - 1]);
+    truth_.push_back(tag(columns[has_header_ ? label_ : width - 2]));
+    predicted_.push_back(tag(columns[has_header_ ? prediction_ : width - 1]));
   }
   /// After the last line. Returns how many words there were.
   std::size_t finish() {
@@ -213,6 +210,10 @@ class TaggedSentences {
   }
 
  private:
+  const std::string& tag(const std::string& cell) const {
+    if (std::string ignored; text::drop_invalid_utf8(cell, ignored).count > 0) refuse_invalid_label(lines_.where());
+    return cell;
+  }
   /// Of the predictions.tsv that finetune writes.
   void read_header(const std::vector<std::string>& columns) {
     const auto place = [&](const char* name) {

@@ -28,7 +28,8 @@ NullOdds read_null_odds(const std::filesystem::path& file);
 /// means: PER_f1 is that of the type PER, macro_f1 and weighted_f1 are means, and type_macro_f1 is that of a type
 /// macro; tags that are none of entities are a warning. Of other tasks they are those of token_figures(). There is a
 /// table. Columns are separated by tabs if the first line has one, else by blanks, and all lines are as the first. What
-/// is no UTF-8 is left out, with a warning. Throws Error(Failure::input) with file and line for too few columns.
+/// is no UTF-8 is a warning. Throws Error(Failure::input) with file and line for too few columns and for a tag that is
+/// not UTF-8.
 FileScores score_tokens_file(const std::filesystem::path& file, TokenTask task = TokenTask::ner);
 
 /// Judgements, lines `query id, 0, passage id, relevance`: the passages whose relevance is above 0. Throws

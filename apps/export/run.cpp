@@ -2,11 +2,13 @@
 #include "apps/export/run.h"
 
 #include <CLI/CLI.hpp>
+#include <span>
 
 #include "apps/cli/flags.h"
 #include "apps/export/place.h"
 #include "io/error.h"
 #include "io/say.h"
+#include "io/signals.h"
 #include "io/staged_directory.h"
 
 namespace bertrand::exporting {
@@ -40,7 +42,27 @@ Writer writer_of(const Options& options) {
   return options.format.write_external_data;
 }
 
+/// Every format writes its weights in small pieces, so it stops soon if it is asked before each. It is asked once more
+/// before the output gets its name.
+class InterruptibleFiles : public io::Files {
+ public:
+  void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file) override {
+    io::leave_if_requested("exporting");
+    Files::write(descriptor, bytes, file);
+  }
+  void rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
+    io::leave_if_requested("exporting");
+    Files::rename(from, to);
+  }
+};
+
 }  // namespace
+
+void run(const Options& options) {
+  io::catch_stop_signals(io::OnStop::leave);
+  InterruptibleFiles files;
+  run(options, files);
+}
 
 void run(const Options& options, io::Files& files) {
   const Writer write = writer_of(options);

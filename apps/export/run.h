@@ -19,7 +19,11 @@ struct Options {
 
 void add_flags(CLI::App& app, Options& options);
 
-/// The output appears only when it is complete. Throws Error(Failure::usage) if something has its name already.
-void run(const Options& options, io::Files& files = io::Files::system());
+/// The output appears only when it is complete. Throws Error(Failure::usage) if something has its name already, and
+/// Error(Failure::interrupted) if a signal asks to stop before that.
+void run(const Options& options);
+
+/// The same through `files`, which no signal stops.
+void run(const Options& options, io::Files& files);
 
 }  // namespace bertrand::exporting

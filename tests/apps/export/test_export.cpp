@@ -1,7 +1,12 @@
 // The program export: what it writes, and what it refuses.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+
+#include "support/conversation.h"
 #include "support/program.h"
 #include "support/small_heads.h"
 
@@ -25,6 +30,31 @@ TEST_CASE("a Hugging Face directory is exported as itself") {
   REQUIRE(outcome.code == 0);
   for (const char* name : {"config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "model.safetensors"})
     CHECK(read_text(directory / "model" / name) == read_text(directory / "copy" / name));
+}
+
+TEST_CASE("SIGTERM ends export of every format with its own exit code and leaves nothing behind") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  const std::string words = directory / "words";
+  REQUIRE(::mkfifo(words.c_str(), 0600) == 0);
+  for (const std::string format : {"onnx", "saved-model", "tf-checkpoint", "huggingface"}) {
+    for (const bool is_stopped : {true, false}) {
+      CAPTURE(format);
+      CAPTURE(is_stopped);
+      support::Conversation work("export", {"--model", directory / "model", "--format", format, "--output",
+                                            directory / "exported", "--vocab-file", words});
+      const int pipe = ::open(words.c_str(), O_WRONLY);  // waits until the program reads
+      if (is_stopped) work.signal(SIGTERM);
+      CHECK(::write(pipe, support::kSmallVocabulary.data(), support::kSmallVocabulary.size()) > 0);
+      ::close(pipe);
+      CHECK(work.finish() == (is_stopped ? 75 : 0));
+      const auto left = std::ranges::count_if(
+          std::filesystem::directory_iterator(directory / ""),
+          [](const auto& entry) { return entry.path().filename().string().starts_with("exported"); });
+      CHECK(left == (is_stopped ? 0 : 1));
+    }
+    std::filesystem::remove_all(directory / "exported");
+  }
 }
 
 TEST_CASE("an encoder is exported with the files and the length of sentence-transformers") {

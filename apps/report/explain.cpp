@@ -72,7 +72,7 @@ std::string page_of_model(const Options& options) {
   const fs::path directory = options.model.empty() ? run : options.model;
   const std::vector<Text> texts = read_texts(options.texts), rows = rows_of(run);
   const auto backend = open_cpu();
-  const explain::Model model(directory, *backend);
+  const explain::Model model(directory, *backend, DType::f32, options.tokenizer);
   const explain::Explanation explanation(model, texts, rows.empty() ? texts : rows);
   if (!options.projector.empty()) explanation.write_projector(io::Files::system(), options.projector);
   const fs::path whole = io::without_slash(fs::absolute(directory).lexically_normal());

@@ -37,7 +37,7 @@ void check_run(const fs::path& run) {
 
 /// What the page is made from.
 std::vector<fs::path> inputs_of(const Options& options) {
-  std::vector<fs::path> files = {options.texts};
+  std::vector<fs::path> files = {options.texts, options.tokenizer.vocab_file};
   for (const fs::path& run : options.runs)
     for (const char* file : kFilesOfRun) files.push_back(run / file);
   if (options.texts.empty()) return files;
@@ -54,6 +54,9 @@ void add_flags(CLI::App& app, Options& options) {
                  "a page of what the model does with these texts, one in each line: attention, words, map")
       ->type_name("FILE");
   app.add_option("--model", options.model, "with --explain: the model (default that of RUN)")->type_name("PATH");
+  app.add_option("--vocab-file", options.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
+      ->type_name("FILE");
+  app.add_flag("--cased", options.tokenizer.cased, "with --vocab-file: keep case and accents");
   app.add_option("--projector", options.projector,
                  "with --explain: also write the rows of the map into this directory, for TensorBoard's projector")
       ->type_name("DIR");
@@ -64,9 +67,11 @@ void add_flags(CLI::App& app, Options& options) {
 
 void run(const Options& options) {
   const bool explains = !options.texts.empty();
-  if (!explains && !options.model.empty()) fail(Failure::usage, "--model: expected with --explain, got no --explain");
-  if (!explains && !options.projector.empty())
-    fail(Failure::usage, "--projector: expected with --explain, got no --explain");
+  for (const auto& [flag, is_given] : {std::pair("--model", !options.model.empty()),
+                                       {"--vocab-file", !options.tokenizer.vocab_file.empty()},
+                                       {"--cased", options.tokenizer.cased},
+                                       {"--projector", !options.projector.empty()}})
+    if (!explains && is_given) fail(Failure::usage, "{}: expected with --explain, got no --explain", flag);
   io::check_directory("projector", options.projector);
   if (explains && options.runs.size() > 1)
     fail(Failure::usage, "--explain: expected one RUN at most, got {}", options.runs.size());

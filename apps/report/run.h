@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "bert/directory/model_directory.h"
+
 namespace CLI {
 class App;
 }
@@ -13,6 +15,7 @@ struct Options {
   std::vector<std::filesystem::path> runs;
   std::filesystem::path texts;      ///< a text in each line, to explain a model with; empty: none is explained
   std::filesystem::path model;      ///< to be explained; empty: that of the run
+  bert::TokenizerFlags tokenizer;   ///< of the model
   std::filesystem::path projector;  ///< a directory for TensorBoard's projector; empty: none
   std::filesystem::path output;     ///< empty: report.html or explain.html, in the run if there is one
 };

@@ -39,10 +39,11 @@ std::vector<float> attention_of_head(const std::vector<double>& q, const std::ve
 
 }  // namespace
 
-Model::Model(const std::filesystem::path& directory, Backend& backend, DType dtype)
+Model::Model(const std::filesystem::path& directory, Backend& backend, DType dtype,
+             const bert::TokenizerFlags& tokenizer)
     : directory_(directory),
       config_(bert::read_config(directory)),
-      tokenizer_(bert::read_tokenizer(directory, {}, config_)),
+      tokenizer_(bert::read_tokenizer(directory, tokenizer, config_)),
       labels_(is_classifier(config_) ? bert::labels_of(config_, directory) : std::vector<std::string>()),
       backend_(backend),
       classifier_(is_classifier(config_)

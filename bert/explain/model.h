@@ -37,8 +37,10 @@ class Model {
   static constexpr int kMostTokens = 128;     ///< that are read of a text: attention has their number squared
   static constexpr std::size_t kOutputs = 4;  ///< that are differentiated
 
-  /// Loads the encoder, and the classifier if the model is one. Throws Error(Failure::model).
-  Model(const std::filesystem::path& directory, Backend& backend, DType dtype = DType::f32);
+  /// Loads the encoder, and the classifier if the model is one. Throws Error(Failure::model), and for `tokenizer` as
+  /// bert::read_tokenizer().
+  Model(const std::filesystem::path& directory, Backend& backend, DType dtype = DType::f32,
+        const bert::TokenizerFlags& tokenizer = {});
   ~Model();
 
   const bert::Config& config() const { return config_; }

@@ -160,6 +160,33 @@ TEST_CASE("report explains a model with texts, and its rows with a map") {
   CHECK(numbers_of(page).at("explain").at("map").at("x").size() == 3);
 }
 
+TEST_CASE("report explains a model with the words of --vocab-file, with or without capitals") {
+  const Setting setting;
+  const std::string model = setting.directory / "model", texts = setting.directory / "texts.txt",
+                    words = setting.directory / "words", page = setting.directory / "page.html";
+  for (const char* name : {"/tokenizer.json", "/tokenizer_config.json"}) std::filesystem::remove(model + name);
+  std::filesystem::rename(model + "/vocab.txt", words);
+  write_text(texts, "Red fish\n");
+  const auto report = [&](const std::vector<std::string>& more) {
+    return run_program("report",
+                       support::with_defaults({"--model", model, "--explain", texts, "--output", page}, more));
+  };
+  const auto none = report({});
+  CHECK(none.code == 4);
+  CHECK(none.error.ends_with("; hint: --vocab-file names one elsewhere\n"));
+  const auto tokens = [&] { return numbers_of(page).at("explain").at("texts").at(0).at("tokens"); };
+  REQUIRE(report({"--vocab-file", words}).code == 0);
+  CHECK(tokens() == nlohmann::json({"[CLS]", "red", "fish", "[SEP]"}));
+  REQUIRE(report({"--vocab-file", words, "--cased"}).code == 0);
+  CHECK(tokens() == nlohmann::json({"[CLS]", "[UNK]", "fish", "[SEP]"}));
+  const auto alone = report({"--cased"});
+  CHECK(alone.code == 2);
+  CHECK(alone.error.starts_with("error: --cased: expected with --vocab-file, got "));
+  const auto onto = report({"--vocab-file", words, "--output", words});
+  CHECK(onto.code == 2);
+  CHECK(onto.error == "error: --output: expected another file than the input, got " + words + "\n");
+}
+
 TEST_CASE("report says what it lacks to explain a model") {
   const Setting setting;
   const std::string texts = setting.directory / "texts.txt", model = setting.directory / "model";
@@ -172,6 +199,9 @@ TEST_CASE("report says what it lacks to explain a model") {
   refused({}, 2, "RUN: expected the directory of a run, got none");
   refused({"--explain", texts}, 2, "RUN: expected the directory of a run or --model, got none");
   refused({"--model", model}, 2, "--model: expected with --explain, got no --explain");
+  refused({model, "--vocab-file", model + "/vocab.txt"}, 2, "--vocab-file: expected with --explain, got no --explain");
+  refused({model, "--cased"}, 2, "--cased: expected with --explain, got no --explain");
+  refused({model, "--projector", "p"}, 2, "--projector: expected with --explain, got no --explain");
   refused({"--model", model, "--explain", texts, "--output", setting.directory / "page"}, 3,
           "texts.txt: expected a text in each line, got none");
   refused({"--model", model, "--explain", texts, "--output", texts}, 2, "texts.txt");

@@ -155,7 +155,11 @@ const std::vector<ManualFact>& exit_codes() {
       {code(Failure::distributed), "another replica failed or a GPU was lost"},
       {code(Failure::interrupted),
        "interrupted: training saved the steps that were made, and --resume goes on; predict wrote the answers that it "
-       "had; prepare corpus and predictions of --task msmarco go on where they were; other work wrote nothing"}};
+       "had; prepare corpus and predictions of --task msmarco go on where they were; other work wrote nothing"},
+      {"130 or 143",
+       "ended at once by SIGINT or SIGTERM: evaluate, report, prepare tokens and prepare dump by the first; all others "
+       "by a second that comes half a second later or more, and training then loses the steps since its last "
+       "checkpoint"}};
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "io/machine.h"
 #include "io/say.h"
+#include "support/conversation.h"
 #include "support/program.h"
 
 using namespace bertrand;
@@ -46,10 +48,24 @@ TEST_CASE("every program says its version and what was built, and its help names
     const Outcome help = run_program(program, {"--help"});
     CHECK(help.code == 0);
     CHECK(help.out.find("Exit codes: 0 done") != std::string::npos);
+    CHECK(help.out.find(", 130 or 143 ended at once by SIGINT or SIGTERM: ") != std::string::npos);
     CHECK(help.error == "");
     CHECK(help.out.find("{false}") == std::string::npos);
   }
   CHECK(run_program("pretrain", {"--help"}).out.find("--shuffle,--no-shuffle ") != std::string::npos);
+}
+
+TEST_CASE("prepare tokens ends at the first SIGTERM or SIGINT, as its help says") {
+  const support::TemporaryDirectory directory;
+  const std::string words = directory / "words";
+  REQUIRE(::mkfifo(words.c_str(), 0600) == 0);
+  for (const int signal : {SIGTERM, SIGINT}) {
+    support::Conversation work("prepare", {"tokens", "--vocab-file", words});
+    const int pipe = ::open(words.c_str(), O_WRONLY);  // waits until the program reads
+    work.signal(signal);
+    CHECK(work.finish() == 128 + signal);
+    ::close(pipe);
+  }
 }
 
 TEST_CASE("a flag that is needed is named with the first words of its help") {

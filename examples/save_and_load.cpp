@@ -1,4 +1,5 @@
 // Save and load: a model becomes model.safetensors, and another one of the same shape becomes the model.
+// usage: example_save_and_load FOLDER
 //
 // What to see: parameters are saved and found by name, not by order; load() says which names it found; the file is
 // Hugging Face's format, which other programs read too.
@@ -24,11 +25,14 @@ struct Network : nn::Module {
 
 }  // namespace
 
-/// The argument is a folder for the file; without one it is a folder that is removed afterwards.
+/// The argument is a folder for the file. It is made if it is not there.
 int main(int argc, char** argv) {
-  namespace fs = std::filesystem;
-  const fs::path folder = argc > 1 ? fs::path(argv[1]) : fs::temp_directory_path() / "bertrand-save-and-load";
-  fs::create_directories(folder);
+  if (argc != 2 || argv[1][0] == '-') {
+    std::fputs("usage: example_save_and_load FOLDER\n", stderr);
+    return 2;
+  }
+  const std::filesystem::path folder = argv[1];
+  std::filesystem::create_directories(folder);
   const auto backend = open_cpu({.threads = 1});
 
   Network network;
@@ -47,6 +51,5 @@ int main(int argc, char** argv) {
   const Variable x(ops::from_host(std::vector<float>{1, 2, 3}, {1, 3}, *backend));
   const bool same = ops::to_host<float>(loaded(x).value()) == ops::to_host<float>(network(x).value());
   std::printf("both say the same of one input, bit by bit: %s\n", same ? "yes" : "no");
-  if (argc == 1) fs::remove_all(folder);
   return same ? 0 : 1;
 }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <system_error>
@@ -55,6 +56,10 @@ bool needs_command(const CLI::App& app) { return !app.get_subcommands(nullptr).e
     for (const std::string& flag : option->get_lnames()) known.push_back("--" + flag);
   if (const auto hint = hint_for(innermost(app), name))
     fail(Failure::usage, "unknown option {}; hint: {}", name, *hint);
+  std::error_code ignored;
+  const CLI::Option* const model = innermost(app).get_option_no_throw("--model");
+  if (!is_flag && model && model->count() == 0 && std::filesystem::is_directory(argument, ignored))
+    fail(Failure::usage, "unknown argument {0}; hint: if it is a model: --model {0}", argument);
   const char* const kind = is_flag ? "option" : "argument";
   if (const auto nearest = io::nearest_name(name, known))
     fail(Failure::usage, "unknown {} {}; did you mean {}?", kind, name, *nearest);

@@ -101,6 +101,15 @@ TEST_CASE("an unknown flag names the nearest one, before anything that is missin
   CHECK(refusal("prepare", {"--verison"}) == "unknown option --verison; did you mean --version?");
 }
 
+TEST_CASE("a directory that stands without a flag is taken for the model that is missing, and for no other") {
+  const support::TemporaryDirectory directory;
+  const std::string model = directory / "model";
+  std::filesystem::create_directory(model);
+  CHECK(refusal("extract", {model}) == "unknown argument " + model + "; hint: if it is a model: --model " + model);
+  CHECK(refusal("extract", {model, "--model", "m"}) == "unknown argument " + model + "; hint: --help lists all");
+  CHECK(refusal("pretrain", {model}) == "unknown argument " + model + "; hint: --help lists all");  // has no --model
+}
+
 TEST_CASE("a flag without its value names what stands in its place") {
   CHECK(refusal("finetune", {"--model", "--steps", "10"}) ==
         "--model: expected PATH, got the flag --steps; hint: is a variable of the shell empty?");

@@ -18,7 +18,8 @@ function bounds(values, log) {
   let low = Infinity, high = -Infinity;
   for (const v of values) if (finite(v) && (!log || v > 0)) { if (v < low) low = v; if (v > high) high = v; }
   if (low > high) return log ? [0.1, 1] : [0, 1];
-  if (low === high) { const by = log ? 1 : Math.abs(low) * 0.1 || 1; return log ? [low / 2, low * 2] : [low - by, high + by]; }
+  // Between values that differ in their last bits there is no room for ticks.
+  if (high - low <= 1e-12 * Math.max(Math.abs(low), Math.abs(high))) { const by = log ? 1 : Math.abs(low) * 0.1 || 1; return log ? [low / 2, low * 2] : [low - by, high + by]; }
   return log ? [low, high] : [low - 0.04 * (high - low), high + 0.04 * (high - low)];
 }
 

@@ -245,13 +245,13 @@ void Connection::on_request() {
   enter(State::waiting, server_.options.timeout);
   asked_ = std::make_shared<Asked>(server_.context, weak_from_this());
   watch();
+  body_share_.reset();  // the handler counts the body with what it makes of it, and on this thread alone a share grows
   try {
     server_.handler(request, asked_);
   } catch (const std::exception& error) {
     const std::string what = error.what();
     asked_->answer([what]() -> Response { throw std::runtime_error(what); });
   }
-  body_share_.reset();
 }
 
 void Connection::reply(const std::function<Response()>& make) {

@@ -110,6 +110,15 @@ TEST_CASE("a request for whose answer there is no room now is refused for that, 
   CHECK(support::soon([&] { return answer().status == 200; }));
 }
 
+TEST_CASE("a body counts once: a server that has nothing else to do answers one of most of the memory for requests") {
+  Classes setting;
+  setting.options.max_request_bytes = 100'000;
+  const Running server(setting.options);
+  const std::string body = R"({"inputs": "red")" + std::string(90'000, ' ') + "}";
+  for (int i = 0; i < 3; ++i) CHECK(server.connect().post("/predict", body).status == 200);
+  CHECK(server.counts("te_held_bytes 0"));
+}
+
 TEST_CASE("a broken version keeps no whole one from being loaded, and is tried again when it has changed") {
   const support::TemporaryDirectory directory;
   const std::filesystem::path base = directory / "base", weights = base / "8/model.safetensors";

@@ -101,8 +101,8 @@ class Inputs {
     const std::string where = fmt::format("inputs[{}]", row);
     if (const Tensor* ids = find("input_ids")) {
       GivenIds given{.ids = ids_of(*ids, row)};
-      if (const Tensor* mask = find("attention_mask", "input_mask")) given.mask = ids_of(*mask, row);
-      if (const Tensor* types = find("token_type_ids", "segment_ids")) given.types = ids_of(*types, row);
+      if (const Tensor* mask = find_either("attention_mask", "input_mask")) given.mask = ids_of(*mask, row);
+      if (const Tensor* types = find_either("token_type_ids", "segment_ids")) given.types = ids_of(*types, row);
       return model.predictor().encode_ids(without_padding(std::move(given), where), where);
     }
     Json request = Json::object();
@@ -121,9 +121,10 @@ class Inputs {
     const auto found = std::ranges::find(tensors_, name, &Tensor::name);
     return found == tensors_.end() ? nullptr : &*found;
   }
-  const Tensor* find(std::string_view name, std::string_view other) const {
-    const Tensor* const found = find(name);
-    return found ? found : find(other);
+  const Tensor* find_either(std::string_view name, std::string_view other) const {
+    const Tensor *const one = find(name), *const two = find(other);
+    if (one && two) refuse(400, "inputs: expected {} or {}, got both", name, other);
+    return one ? one : two;
   }
   std::vector<Tensor> tensors_;
 };

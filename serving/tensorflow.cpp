@@ -53,8 +53,10 @@ std::vector<std::int32_t> whole_numbers(const Json& value) {
   return numbers;
 }
 
-/// The value of the first of two keys that the object has.
-std::optional<std::vector<std::int32_t>> numbers_of(const Json& object, const char* key, const char* other) {
+/// The value of whichever of two keys the object has.
+std::optional<std::vector<std::int32_t>> numbers_of(const Json& object, const char* key, const char* other,
+                                                    const std::string& where) {
+  if (object.contains(key) && object.contains(other)) refuse(400, "{}: expected {} or {}, got both", where, key, other);
   for (const char* name : {key, other})
     if (const auto found = object.find(name); found != object.end()) return whole_numbers(*found);
   return {};
@@ -74,8 +76,8 @@ inference::Query encode_row(const ServedModel& model, const Json& row, const std
   if (!is_row_object(row)) return model.predictor().encode({{"text", plain_text(row)}}, where);
   if (row.contains("input_ids")) {
     GivenIds given{.ids = whole_numbers(row.at("input_ids")),
-                   .mask = numbers_of(row, "input_mask", "attention_mask"),
-                   .types = numbers_of(row, "segment_ids", "token_type_ids")};
+                   .mask = numbers_of(row, "attention_mask", "input_mask", where),
+                   .types = numbers_of(row, "token_type_ids", "segment_ids", where)};
     return model.predictor().encode_ids(without_padding(std::move(given), where), where);
   }
   Json request = Json::object();

@@ -198,6 +198,24 @@ TEST_CASE("ids that the model does not have are refused with their place") {
         "400: instances[0]: token_type_ids: expected numbers from 0 to 1, got 2 at place 2");
 }
 
+TEST_CASE("an input that has two names is refused under both, here and by KServe") {
+  const Setting setting;
+  for (const auto& [name, other] : {std::pair("attention_mask", "input_mask"), {"token_type_ids", "segment_ids"}}) {
+    const std::string refused = fmt::format("expected {} or {}, got both", name, other);
+    const auto ids = [&](const char* values) {
+      return fmt::format(R"({{"input_ids": {0}, "{1}": {0}, "{2}": {0}}})", values, other, name);
+    };
+    CHECK(setting.refusal(R"({"instances": [)" + ids("[1, 1]") + "]}") ==
+          "400: Failed to process element: 0 of 'instances' list. Error: INVALID_ARGUMENT: instances[0]: " + refused);
+    CHECK(setting.refusal(R"({"inputs": )" + ids("[[1, 1]]") + "}") == "400: inputs[0]: " + refused);
+    std::string tensors;
+    for (const char* const each : {"input_ids", name, other})
+      tensors += fmt::format(R"({}{{"name": "{}", "shape": [1, 2], "datatype": "INT64", "data": [1, 1]}})",
+                             tensors.empty() ? "" : ", ", each);
+    CHECK(setting.error("/v2/models/half/infer", R"({"inputs": [)" + tensors + "]}") == "400: inputs: " + refused);
+  }
+}
+
 TEST_CASE("paths are those of TensorFlow Serving") {
   const Setting setting;
   const std::string body = R"({"instances": ["red"]})";

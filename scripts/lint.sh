@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tools='format tidy' build=${BUILD:-build-dev}
 case ${1:-} in format | tidy) tools=$1; shift ;; esac
-sources() { grep -E '\.(cpp|h|cu)$' <<<"$1" || true; }
+sources() { grep -E '\.(cpp|h|cu|js)$' <<<"$1" || true; }
 case ${1:-} in
   '')
     base=$(git merge-base HEAD origin/main) || { echo "lint.sh: expected a branch main of the remote origin, got none; hint: name files, or all" >&2; exit 2; }

@@ -133,7 +133,7 @@ void SpanTask::write_evaluation(io::Files& files, const std::filesystem::path& d
   const bool version_2 = options_.answers.version_2;
   tasks::AnswerFiles out(files, {.directory = directory, .prefix = "eval_", .version_2 = version_2});
   io::FileReplacer rows(files, directory / tasks::kEvaluationRows);
-  rows.write(tasks::answer_rows_header(version_2));
+  rows.write(tasks::answer_rows_header(version_2, evaluation_->questions()));
   evaluation_->answer(
       outputs, options_.answers,
       [&](const tasks::SquadParagraph& paragraph, const tasks::SquadQuestion& question, const tasks::Answer& answer) {

@@ -150,24 +150,13 @@ io::Json scatter(const Rows& all, std::size_t most) {
   return {{"x", std::move(x)}, {"y", std::move(y)}};
 }
 
-/// Whether the first line says that the rows are of this kind.
-bool is_of(std::string_view kind, std::string_view lines) {
-  const auto header = io::try_parse_json(lines.substr(0, lines.find('\n')));
-  return header && header->is_object() && header->contains("kind") && (*header)["kind"] == kind;
+/// The first line; an empty object in place of a damaged one.
+io::Json header_of(std::string_view lines) {
+  auto header = io::try_parse_json(lines.substr(0, lines.find('\n')));
+  return header && header->is_object() ? *std::move(header) : io::Json::object();
 }
 
-}  // namespace
-
-void add_class_figures(const Rows& all, const Extent& extent, io::Json& json) {
-  json["lengths"] = lengths(all);
-  json["classes"] = classes(all);
-  if (all.kind == Kind::classification) add_confusion(all, extent, json);
-  json["calibration"] = calibration_json(all.calibration);
-}
-
-io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo& let_go) {
-  if (is_of("words", lines)) return words_of(lines, extent, let_go);
-  if (is_of("answers", lines)) return answers_of(lines, extent, let_go);
+io::Json rows_of_texts(std::string_view lines, const Extent& extent, const LetGo& let_go) {
   const Rows all = read_rows(lines, let_go);
   io::Json json{{"kind", io::name_in(tasks::kinds(), all.kind)}, {"labels", all.labels}, {"rows", all.rows.size()}};
   if (all.given > std::ssize(all.rows)) json["given"] = all.given;
@@ -182,6 +171,29 @@ io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo
   add_class_figures(all, extent, json);
   json["wrong"] = first_rows(all, extent.rows, [](const Row& row) { return row.right ? -1 : row.loss; });
   json["uncertain"] = first_rows(all, extent.rows, [](const Row& row) { return row.doubt; });
+  return json;
+}
+
+}  // namespace
+
+void add_class_figures(const Rows& all, const Extent& extent, io::Json& json) {
+  json["lengths"] = lengths(all);
+  json["classes"] = classes(all);
+  if (all.kind == Kind::classification) add_confusion(all, extent, json);
+  json["calibration"] = calibration_json(all.calibration);
+}
+
+io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo& let_go) {
+  const io::Json header = header_of(lines);
+  const auto kind = header.find("kind"), rows = header.find("rows");
+  const auto is_of = [&](const char* name) { return kind != header.end() && *kind == name; };
+  io::Json json = is_of("words")     ? words_of(lines, extent, let_go)
+                  : is_of("answers") ? answers_of(lines, extent, let_go)
+                                     : rows_of_texts(lines, extent, let_go);
+  if (rows != header.end() && rows->is_number_integer() && *rows > json["rows"]) {
+    json["written"] = *rows;
+    json.erase("given");  // these are not spread over all
+  }
   return json;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "bert/report/curves.h"
 #include "bert/report/evaluation.h"
@@ -117,6 +118,16 @@ io::Json results(const io::Json& figures, const io::Json& evaluation) {
   return list;
 }
 
+/// What is to be said of a file of rows that ends early.
+std::optional<std::string> missing_rows(const io::Json& evaluation) {
+  const auto rows = evaluation.at("rows").get<std::uint64_t>();
+  if (const auto written = evaluation.find("written"); written != evaluation.end())
+    return fmt::format("{}: expected {}, got {}", tasks::kEvaluationRows,
+                       io::counted(written->get<std::uint64_t>(), "row"), rows);
+  if (rows == 0) return fmt::format("{}: expected rows, got none", tasks::kEvaluationRows);
+  return {};
+}
+
 }  // namespace
 
 io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
@@ -140,6 +151,7 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
     const io::MappedFile rows(file);
     try {
       run["evaluation"] = evaluation_of(rows.text(), extent, [&] { rows.let_go(); });
+      if (const auto note = missing_rows(run["evaluation"])) notes.push_back(*note);
     } catch (const Error& error) {
       if (error.failure() == Failure::interrupted) throw;
       notes.push_back(error.what());

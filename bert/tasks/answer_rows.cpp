@@ -4,8 +4,8 @@
 
 namespace bertrand::tasks {
 
-std::string answer_rows_header(bool version_2) {
-  return io::json_text({{"task", version_2 ? "squad2" : "squad"}, {"kind", "answers"}}) + "\n";
+std::string answer_rows_header(bool version_2, std::int64_t questions) {
+  return io::json_text({{"task", version_2 ? "squad2" : "squad"}, {"kind", "answers"}, {"rows", questions}}) + "\n";
 }
 
 std::string answer_row(bool version_2, const SquadParagraph& paragraph, const SquadQuestion& question,

@@ -17,12 +17,16 @@ io::Json numbers_of(std::span<const std::int32_t> flags) {
   return numbers;
 }
 
-io::Json header(const Task& task, const LabelSet& labels, std::size_t given) {
+io::Json header(const Task& task, const LabelSet& labels, std::size_t rows, std::size_t given) {
   io::Json metrics = io::Json::array();
   for (const Metric metric : task.metrics) metrics.push_back(metric_name(metric));
-  return {{"task", task.name},        {"kind", io::name_in(kinds(), task.kind)},
-          {"labels", labels.names()}, {"positive", task.positive},
-          {"metrics", metrics},       {"given", given}};
+  return {{"task", task.name},
+          {"kind", io::name_in(kinds(), task.kind)},
+          {"rows", rows},
+          {"labels", labels.names()},
+          {"positive", task.positive},
+          {"metrics", metrics},
+          {"given", given}};
 }
 
 }  // namespace
@@ -38,7 +42,7 @@ void write_evaluation_rows(const Task& task, const LabelSet& labels, const Datas
   const std::size_t width = task.kind == Kind::multi_label ? logits.outputs : 1;
   const std::size_t shown =
       std::min({most, rows, std::max<std::size_t>(1, most * kProbabilitiesOfRow / logits.outputs)});
-  write(io::json_text(header(task, labels, rows)) + "\n");
+  write(io::json_text(header(task, labels, shown, rows)) + "\n");
   std::size_t written = 0;
   dataset.examples.for_each([&](std::size_t i, const Example& example) {
     logits.let_go(i);  // for memory alone

@@ -7,9 +7,11 @@ namespace bertrand::tasks {
 
 void write_word_rows(TokenTask task, const JudgedWords& words, const WordPredictions& predictions,
                      const std::function<void(std::string_view line)>& write) {
-  write(
-      io::json_text({{"task", io::name_in(token_tasks(), task)}, {"kind", "words"}, {"labels", words.names.names()}}) +
-      "\n");
+  write(io::json_text({{"task", io::name_in(token_tasks(), task)},
+                       {"kind", "words"},
+                       {"rows", words.list.sentences()},
+                       {"labels", words.names.names()}}) +
+        "\n");
   std::size_t begin = 0;
   words.list.for_each([&](std::size_t s, const TokenFile& sentence) {
     const auto part = [&](const auto& all) {

@@ -7,9 +7,9 @@
 
 namespace bertrand::tasks {
 
-/// The first line is {"task", "kind": "words", "labels"}. Then a line for each sentence: "id", its number from 0;
-/// "words"; "label" and "prediction", the numbers of their labels; and "probabilities" of those predicted. `write` gets
-/// the lines.
+/// The first line is {"task", "kind": "words", "rows", "labels"}. Then a line for each of "rows" sentences: "id", its
+/// number from 0; "words"; "label" and "prediction", the numbers of their labels; and "probabilities" of those
+/// predicted. `write` gets the lines.
 void write_word_rows(TokenTask task, const JudgedWords& words, const WordPredictions& predictions,
                      const std::function<void(std::string_view line)>& write);
 

@@ -58,7 +58,7 @@ TEST_CASE("a list has no more rows than the page has room for, and an evaluation
   std::vector<tasks::SquadParagraph> data(1);
   for (const char* id : {"a", "b", "c"})
     data[0].questions.push_back({.id = id, .question = "?", .answers = {{"x", 0}}});
-  std::string answers = tasks::answer_rows_header(false);
+  std::string answers = tasks::answer_rows_header(false, 3);
   for (const tasks::SquadQuestion& question : data[0].questions)
     answers += tasks::answer_row(false, data[0], question, "");
   CHECK(report::evaluation_of(answers, {.points = 10, .rows = 2})["wrong"].size() == 2);
@@ -89,10 +89,29 @@ TEST_CASE(
   CHECK(lines == 3);  // a header and two sentences
   std::vector<tasks::SquadParagraph> data(1);
   data[0].questions = {{.id = "a", .question = "?"}, {.id = "b", .question = "?"}};
-  write(tasks::answer_rows_header(true));
+  write(tasks::answer_rows_header(true, 2));
   for (const tasks::SquadQuestion& question : data[0].questions) write(tasks::answer_row(true, data[0], question, ""));
   CHECK(lines == 6);
   CHECK(ends == lines);
+}
+
+TEST_CASE("of words and of answers too the first line says how many rows there are") {
+  const auto check = [](const std::string& lines) {
+    CHECK_FALSE(report::evaluation_of(lines, {}).contains("written"));
+    const io::Json cut = report::evaluation_of(lines.substr(0, lines.rfind('\n', lines.size() - 2) + 1), {});
+    CHECK(cut["rows"] == 1);
+    CHECK(cut["written"] == 2);
+  };
+  std::string words;
+  const std::vector<std::int32_t> labels(3, 0);
+  tasks::write_word_rows(
+      tasks::TokenTask::pos, {support::sentence_list({{"a", "b"}, {"c"}}), tasks::LabelSet({"O"}), labels, labels},
+      {.labels = support::spillable(labels), .probabilities = {1, 1, 1}}, [&](auto line) { words += line; });
+  check(words);
+  std::vector<tasks::SquadParagraph> data(1);
+  data[0].questions = {{.id = "a", .question = "?"}, {.id = "b", .question = "?"}};
+  check(tasks::answer_rows_header(true, 2) + tasks::answer_row(true, data[0], data[0].questions[0], "") +
+        tasks::answer_row(true, data[0], data[0].questions[1], ""));
 }
 
 TEST_CASE("the intervals of punctuation are of the labels other than O, and what is undefined is 0") {

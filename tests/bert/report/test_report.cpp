@@ -288,6 +288,9 @@ TEST_CASE("of more rows than a page can use those are written that are evenly sp
     CHECK(json["rows"] == shown.size());
     CHECK(json["given"] == 6);
     CHECK(json["scatter"]["y"] == io::Json(shown));
+    const io::Json cut = report::evaluation_of(lines.substr(0, lines.rfind('\n', lines.size() - 2) + 1), {});
+    CHECK(cut["written"] == shown.size());
+    CHECK_FALSE(cut.contains("given"));  // what is there is not spread evenly
   }
 }
 
@@ -342,7 +345,7 @@ TEST_CASE("answers have intervals in percent and the questions that they miss") 
                        {.id = "q3", .question = "none?", .answers = {}},
                        {.id = "q4", .question = "lost?", .answers = {}}};
   const std::vector<std::string> said = {"cat", "fish and bird", "x", ""};
-  std::string lines = tasks::answer_rows_header(true);
+  std::string lines = tasks::answer_rows_header(true, 4);
   for (std::size_t i = 0; i < said.size(); ++i)
     lines += tasks::answer_row(true, data[0], data[0].questions[i], said[i]);
   const io::Json json = report::evaluation_of(lines, {});

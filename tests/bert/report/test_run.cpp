@@ -83,6 +83,25 @@ TEST_CASE("a table of classes is shown where rows have none, and of labelled wor
   CHECK(name() == "X");
 }
 
+TEST_CASE("rows of an evaluation that end early are told of at the top of the page") {
+  const support::TemporaryDirectory run;
+  support::write_text(run / "run_config.json", R"({"settings":{"seed":3}})");  // no training
+  const auto notes = [&](const std::string& rows) {
+    support::write_text(run / "eval_rows.jsonl", rows);
+    return report::numbers_of_run(run / ".", {})["notes"].dump();
+  };
+  const std::string row = "{\"text\":\"t\",\"label\":0,\"prediction\":0,\"probabilities\":[1]}\n";
+  const auto header = [](const std::string& rows) {
+    return R"({"kind":"classification",)" + rows + R"("labels":["no"],"metrics":[],"given":9})" + "\n";
+  };
+  CHECK(notes(header("\"rows\":3,") + row + row + row) == "[]");
+  CHECK(notes(header("\"rows\":3,") + row + row) == R"(["eval_rows.jsonl: expected 3 rows, got 2"])");
+  CHECK(notes(header("\"rows\":3,")) == R"(["eval_rows.jsonl: expected 3 rows, got 0"])");
+  CHECK(notes(header("") + row) == "[]");  // of a version that wrote no number of them
+  for (const std::string& none : {header(""), std::string()})
+    CHECK(notes(none) == R"(["eval_rows.jsonl: expected rows, got none"])");
+}
+
 TEST_CASE("a page of runs that is made shorter and shorter keeps a wrong row of each and the matrix of two classes") {
   const support::TemporaryDirectory run;
   const std::string label(200'000, 'x');  // too long for a page of so many runs, however much else is left out

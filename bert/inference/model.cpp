@@ -31,7 +31,8 @@ Model::Input Model::text_or_pair(io::JsonReader& request, const std::string& whe
   std::vector<std::int32_t> text = pieces(request.text("text"), "text", where);
   const io::Json* const given = request.find("text_pair");
   if (!given || given->is_null()) return input(std::move(text));
-  require_pairs();
+  if (config.type_vocab_size < 2)  // of the request, not of the model, which reads its other texts
+    fail(Failure::input, "{}: text_pair: expected none, since the model has one token type", where);
   if (max_length < 5)  // [CLS] text [SEP] pair [SEP]
     fail(Failure::input, "{}: text_pair: expected none, since a pair needs 5 tokens and {} are read", where,
          max_length);

@@ -35,7 +35,8 @@ struct Model {
   };
   /// [CLS] pieces [SEP], or with a pair [CLS] pieces [SEP] pair [SEP], cut as tasks::encode_pieces() does.
   Input input(std::vector<std::int32_t> pieces, std::optional<std::vector<std::int32_t>> pair = {}) const;
-  /// That of the request's "text", and of its "text_pair" if it has one. Throws as pieces() and require_pairs().
+  /// That of the request's "text", and of its "text_pair" if it has one. Throws as pieces(), and Error(Failure::input)
+  /// for a pair if the model has one type of tokens only, or too few for a pair.
   Input text_or_pair(io::JsonReader& request, const std::string& where) const;
   /// Throws Error(Failure::model) if the model has one type of tokens only.
   void require_pairs() const;

@@ -56,6 +56,17 @@ TEST_CASE("a text that is too long for an embedding is refused unless the reques
   CHECK(asked("POST", "/embed", body + ", \"truncate\": true}").status == 200);
 }
 
+TEST_CASE("a pair that the model cannot read is refused with its place in the request, not the model's") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForSequenceClassification>(
+      directory / "one", {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .types = 1}, 2);
+  support::Asked asked;
+  asked.models.put(support::open_served(directory / "one", "one"));
+  const std::string rest = "text_pair: expected none, since the model has one token type";
+  CHECK(asked.error("/predict", R"({"inputs": [["red"], ["red", "fish"], ["bird"]]})") == "422: inputs[1]: " + rest);
+  CHECK(asked.error("/answer", R"({"text": "red", "text_pair": "fish"})") == "400: request: " + rest);
+}
+
 TEST_CASE("/rerank sorts texts by the probability of the second of two classes, or of the only label") {
   const support::TemporaryDirectory directory;
   support::write_small_classifier(directory / "three");

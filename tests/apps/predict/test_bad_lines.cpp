@@ -84,6 +84,23 @@ TEST_CASE("a line whose outputs are not finite ends the run with its place after
   CHECK(support::read_text(setting / "answers") == good.out);
 }
 
+TEST_CASE("a pair that the model cannot read is a bad line, and the lines after it are answered") {
+  const Setting setting;
+  support::write_small_head<bert::ForSequenceClassification>(
+      setting / "one", {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .types = 1}, 2);
+  const std::vector<std::string> model{"--model", setting / "one"};
+  CHECK(setting.refusal(kTwo + "red ||| fish\n", model) ==
+        ":3: text_pair: expected none, since the model has one token type\n");
+  CHECK(setting
+            .lines("red\nred ||| fish\nbird\n",
+                   {"--model", setting / "one", "--on-bad-line", "report", "--output", setting / "a"})
+            .code == 0);
+  const auto answers = support::read_json_lines(setting / "a");
+  REQUIRE(answers.size() == 3);
+  CHECK(answers[1].at("line") == 2);
+  CHECK(answers[2].contains("label"));
+}
+
 TEST_CASE("a bad line may become an object with its number") {
   const Setting setting;
   const Outcome outcome = setting.lines(kTwo + "\nred\n" + std::string("\0\n", 2) + "birds\n",
@@ -118,10 +135,6 @@ TEST_CASE("a bad line may become an object with its number") {
   CHECK(found[2] == answers[3]);
   CHECK(setting.lines("\n{\"text\": \"red\"}\n").error.starts_with("error: " + setting / "lines" + ":1: text: "));
   CHECK(setting.lines("", {"--on-bad-line", "skip"}).code == 2);
-  // What the model cannot do is no fault of the line.
-  support::write_small_head<bert::ForSequenceClassification>(
-      setting / "single", {.architecture = "BertForSequenceClassification", .types = 1}, 2);
-  CHECK(setting.lines("red\nred ||| fish\n", {"--on-bad-line", "report", "--model", setting / "single"}).code == 4);
 }
 
 TEST_CASE("a line of which --with-text would lose a member is bad") {

@@ -46,6 +46,7 @@ class Declared {
       known = token;
       known.id = vocabulary_.find(token.text);
       require_line(token.text, file);
+      declared_.push_back(token.text);
     }
     if (token.id < 0 || token.id == known.id) return;
     if (known.id >= 0 || token.id < vocabulary_.size() || !ids_.insert(token.id).second)
@@ -54,12 +55,19 @@ class Declared {
     known.id = token.id;
   }
 
+  /// Gives those that no file numbers the next ids, as transformers does: in the order in which they were declared.
+  void number_others() {
+    std::int32_t next = ids_.empty() ? vocabulary_.size() : *ids_.rbegin() + 1;
+    for (const std::string& text : declared_)
+      if (AddedToken& token = tokens_.at(text); token.id < 0) token.id = next++;
+  }
+
   /// Those with an id below `rows`, in the order of their ids.
   std::vector<AddedToken> with_rows(const fs::path& directory, Dim rows) const {
     std::vector<AddedToken> tokens;
     std::vector<std::string> others;
     for (const auto& [text, token] : tokens_) {
-      if (token.id >= 0 && token.id < rows) tokens.push_back(token);
+      if (token.id < rows) tokens.push_back(token);
       else others.push_back(text);
     }
     if (!others.empty())
@@ -82,7 +90,8 @@ class Declared {
 
   const text::Vocabulary& vocabulary_;
   std::map<std::string, AddedToken> tokens_;
-  std::set<std::int32_t> ids_;  // those behind the vocabulary
+  std::vector<std::string> declared_;  // their texts, in that order
+  std::set<std::int32_t> ids_;         // those behind the vocabulary
 };
 
 /// The special tokens that a file names: texts, or objects with flags, in a list or by names of their own.
@@ -159,6 +168,7 @@ WithAdded read_added_tokens(const fs::path& directory, const std::vector<AddedTo
                                   {"special_tokens_map.json", &add_of_special_tokens_map},
                                   {"added_tokens.json", &add_of_added_tokens}})
     if (const fs::path file = directory / name; fs::exists(file)) add(declared, file);
+  declared.number_others();
   std::vector<AddedToken> tokens = declared.with_rows(directory, rows);
 
   std::vector<std::string> added;

@@ -126,6 +126,25 @@ TEST_CASE("tokens added behind the vocabulary, in tokenizer.json or a file of th
   CHECK(model.read().vocabulary().size() == kWords + 2);
 }
 
+TEST_CASE("special tokens that no file numbers have the ids behind all others, in the order of their declaration") {
+  for (const std::string key : {"extra_special_tokens", "additional_special_tokens"})
+    for (const char* file : {"tokenizer_config.json", "special_tokens_map.json"}) {
+      CAPTURE(key);
+      CAPTURE(file);
+      Directory model(kWords + 2);
+      model.write_vocabulary();
+      model.write(file, fmt::format(R"({{"{}": ["<z>", "[E1]", "red"]}})", key));
+      std::vector<text::Tokenizer> read;
+      const std::string warnings = support::on_standard_error([&] { read.push_back(model.read()); });
+      CHECK(warnings == "");
+      CHECK(read[0].encode("[E1]<z>red") == Ids{16, 15, 5});
+      CHECK(saved(read[0], model.config).encode("[E1]<z>red") == Ids{16, 15, 5});
+      model.config.vocab_size = kWords + 4;
+      model.write("added_tokens.json", R"({"<n>": 15, "<a>": 16})");  // numbers come first
+      CHECK(model.read().encode("<a><n><z>[E1]") == Ids{16, 15, 17, 18});
+    }
+}
+
 TEST_CASE("tokens are added behind a vocabulary whose last line has no end") {
   const Directory model(kWords + 1);
   model.write("vocab.txt", support::kSmallVocabulary.substr(0, support::kSmallVocabulary.size() - 1));
@@ -151,8 +170,8 @@ TEST_CASE("added tokens without a row are read piece by piece, and do not stand 
   model.write("tokenizer_config.json", R"({"extra_special_tokens": ["<c>"]})");
   CHECK(model.read().encode("<a><c>") == Ids{1, 1, 1, 1, 1, 1});
   CHECK(model.read().options().added_tokens.empty());
-  model.config.vocab_size = 17;
-  CHECK(model.refusal().starts_with("vocab.txt: vocabulary: expected 17 tokens "));
+  model.config.vocab_size = 18;
+  CHECK(model.refusal().starts_with("vocab.txt: vocabulary: expected 18 tokens "));
 }
 
 TEST_CASE("a warning names the first added token without a row, and says how many more there are") {

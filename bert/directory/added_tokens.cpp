@@ -94,12 +94,16 @@ class Declared {
   std::set<std::int32_t> ids_;         // those behind the vocabulary
 };
 
-/// The special tokens that a file names: texts, or objects with flags, in a list or by names of their own.
-void add_named(Declared& declared, io::JsonReader& reader) {
+/// The special tokens that a file names: texts, or objects with flags, in a list or by names of their own. As in
+/// transformers additional_special_tokens, the older name, counts if no list came before it, in this file or another.
+void add_named(Declared& declared, io::JsonReader& reader, bool& has_list) {
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
     const Json* named = reader.find(key);
-    if (!named || named->is_null()) continue;
+    if (!named || named->empty()) continue;  // null is empty too
     if (!named->is_structured()) reader.refuse(key, "a list of tokens", named);
+    const bool is_older_name = std::string_view(key) == "additional_special_tokens";
+    if (is_older_name && has_list) continue;
+    has_list = has_list || named->is_array();
     for (const Json& each : *named) {
       AddedToken token = each.is_string() ? AddedToken{.text = each.get<std::string>()}
                                           : token_of({each, {reader.source()}, std::string(key) + "."});
@@ -117,23 +121,27 @@ std::int32_t checked_id(const Json& id, const std::string& token, const std::str
   return id.get<std::int32_t>();
 }
 
-void add_of_tokenizer_config(Declared& declared, const fs::path& file) {
+/// Whether it has a list of all added tokens.
+bool add_of_tokenizer_config(Declared& declared, const fs::path& file, bool& has_list) {
   const Json json = io::read_json(file);
   io::JsonReader reader(json, {file.string()});
-  if (const Json* tokens = reader.find("added_tokens_decoder"); tokens && !tokens->is_null())
+  const Json* const tokens = reader.find("added_tokens_decoder");
+  const bool has_all = tokens && !tokens->is_null();
+  if (has_all)
     for (const auto& [number, each] : reader.object("added_tokens_decoder").json().items()) {
       AddedToken token = token_of({each, {file.string()}, fmt::format("added_tokens_decoder.{}.", number)});
       const auto id = io::whole_number(number);
       token.id = checked_id(id ? Json(static_cast<std::uint64_t>(*id)) : Json(number), token.text, file.string());
       declared.add(token, file.string());
     }
-  add_named(declared, reader);
+  add_named(declared, reader, has_list);
+  return has_all;
 }
 
-void add_of_special_tokens_map(Declared& declared, const fs::path& file) {
+void add_of_special_tokens_map(Declared& declared, const fs::path& file, bool& has_list) {
   const Json json = io::read_json(file);
   io::JsonReader reader(json, {file.string()});
-  add_named(declared, reader);
+  add_named(declared, reader, has_list);
 }
 
 void add_of_added_tokens(Declared& declared, const fs::path& file) {
@@ -164,10 +172,13 @@ WithAdded read_added_tokens(const fs::path& directory, const std::vector<AddedTo
                             const text::Vocabulary& vocabulary, Dim rows) {
   Declared declared(vocabulary);
   for (const AddedToken& token : of_json) declared.add(token, (directory / "tokenizer.json").string());
-  for (const auto& [name, add] : {std::pair("tokenizer_config.json", &add_of_tokenizer_config),
-                                  {"special_tokens_map.json", &add_of_special_tokens_map},
-                                  {"added_tokens.json", &add_of_added_tokens}})
-    if (const fs::path file = directory / name; fs::exists(file)) add(declared, file);
+  const fs::path config = directory / "tokenizer_config.json", map = directory / "special_tokens_map.json",
+                 numbers = directory / "added_tokens.json";
+  bool has_list = false;
+  const bool has_all = fs::exists(config) && add_of_tokenizer_config(declared, config, has_list);
+  // As in transformers the older files count unless the newer one has a list of all added tokens.
+  if (!has_all && fs::exists(map)) add_of_special_tokens_map(declared, map, has_list);
+  if (!has_all && fs::exists(numbers)) add_of_added_tokens(declared, numbers);
   declared.number_others();
   std::vector<AddedToken> tokens = declared.with_rows(directory, rows);
 

@@ -22,10 +22,11 @@ struct WithAdded {
   text::Vocabulary vocabulary;
   std::vector<text::AddedToken> tokens;  ///< all that are declared, but [PAD], [UNK], [CLS], [SEP] and [MASK]
 };
-/// `of_json` and those of tokenizer_config.json, special_tokens_map.json and added_tokens.json, each with its id; those
-/// that no file numbers have the next ones behind all others, in the order of their declaration, as in transformers.
-/// What has none of the `rows` of the word embeddings is left out, with a warning. Throws Error(Failure::model) unless
-/// each is one of the vocabulary under its own id, or the ids are those that follow.
+/// `of_json` and those of tokenizer_config.json and, unless that has added_tokens_decoder, of special_tokens_map.json
+/// and added_tokens.json, each with its id; those that no file numbers have the next ones behind all others, in the
+/// order of their declaration, as in transformers. What has none of the `rows` of the word embeddings is left out, with
+/// a warning. Throws Error(Failure::model) unless each is one of the vocabulary under its own id, or the ids are those
+/// that follow.
 WithAdded read_added_tokens(const std::filesystem::path& directory, const std::vector<text::AddedToken>& of_json,
                             const text::Vocabulary& vocabulary, Dim rows);
 

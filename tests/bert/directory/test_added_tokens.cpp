@@ -145,6 +145,25 @@ TEST_CASE("special tokens that no file numbers have the ids behind all others, i
     }
 }
 
+TEST_CASE("tokens of an older name or file are none if the newer one has a list") {
+  const Directory model(24);
+  model.write_vocabulary("?\n");
+  const auto reads = [&](const std::string& config, const std::string& map) {
+    model.write("tokenizer_config.json", config);
+    model.write("special_tokens_map.json", map);
+    return model.read().encode("<x>refish");
+  };
+  const std::string list = R"({"extra_special_tokens": ["<x>"])", older = R"("additional_special_tokens": ["re"]})";
+  const std::string all = R"({"added_tokens_decoder": {"16": {"content": "<x>"}}})";
+  CHECK(reads(list + ", " + older, "{}") == Ids{16, 1});
+  CHECK(reads(list + "}", "{" + older) == Ids{16, 1});
+  CHECK(reads(all, R"({"extra_special_tokens": ["re"]})") == Ids{16, 1});
+  model.write("added_tokens.json", R"({"re": 17})");
+  CHECK(reads(all, "{}") == Ids{16, 1});
+  model.write("added_tokens.json", R"({"re": 16})");
+  CHECK(reads("{}", "{}") == Ids{1, 1, 1, 16, 8});
+}
+
 TEST_CASE("tokens are added behind a vocabulary whose last line has no end") {
   const Directory model(kWords + 1);
   model.write("vocab.txt", support::kSmallVocabulary.substr(0, support::kSmallVocabulary.size() - 1));

@@ -14,7 +14,13 @@ namespace bertrand::inference {
 tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels, const std::string& file) {
   using enum tasks::Kind;
   const io::Choices<tasks::Kind>& types = tasks::problem_types();
-  if (const auto kind = io::find_choice(types, config.problem_type)) return *kind;
+  const auto kind = io::find_choice(types, config.problem_type);
+  if (kind == classification && labels == 1)  // the share of one label among one is 1, whatever the text
+    fail(Failure::model,
+         "{}: problem_type: expected two labels or more for {}, got one; hint: {} gives its output as it is, {} a "
+         "probability",
+         file, config.problem_type, io::name_in(types, regression), io::name_in(types, multi_label));
+  if (kind) return *kind;
   if (!config.problem_type.empty())
     fail(Failure::model, "{}: problem_type: expected {}, {} or {}, got {}", file, io::name_in(types, classification),
          io::name_in(types, regression), io::name_in(types, multi_label), io::shown(config.problem_type));

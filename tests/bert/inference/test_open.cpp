@@ -40,6 +40,18 @@ TEST_CASE("a problem type that is none is refused before a score is of the wrong
             "\"multi_label\"");
 }
 
+TEST_CASE("a choice among one label is refused before every text has it with certainty") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForSequenceClassification>(
+      directory / "model",
+      {.architecture = "BertForSequenceClassification", .labels = {"a"}, .problem_type = "single_label_classification"},
+      1);
+  CHECK(refusal(Failure::model, [&] { open(directory / "model", Head::classify); }) ==
+        (directory / "model/config.json").string() +
+            ": problem_type: expected two labels or more for single_label_classification, got one; hint: regression "
+            "gives its output as it is, multi_label_classification a probability");
+}
+
 TEST_CASE("a model says what it is for and one of another kind is refused with the known ones") {
   CHECK(inference::head_of({.architectures = {"X", "BertModel"}}, "m") == Head::embed);
   CHECK(inference::head_of({.architectures = {"BertForMaskedLM"}}, "m") == Head::fill_mask);

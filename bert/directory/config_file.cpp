@@ -176,11 +176,12 @@ Config parse_config(std::string_view text, const std::string& file, UnknownKeys 
   c.labels = read_labels(reader);
   if (std::vector<std::string> numbered = read_numbered_labels(reader); c.labels.empty())
     c.labels = std::move(numbered);
-  if (const Json* names = reader.find("architectures"); names && names->is_array()) {
+  if (const Json* names = reader.find("architectures"); names && !names->is_null()) {
+    if (!names->is_array() || !std::ranges::all_of(*names, [](const Json& name) { return name.is_string(); }))
+      reader.refuse("architectures", "a list of names", names);
     if (names->size() > kMostArchitectures)
       reader.refuse("architectures", fmt::format("at most {} names", kMostArchitectures), names);
-    for (const Json& name : *names)
-      if (name.is_string()) c.architectures.push_back(name.get<std::string>());
+    for (const Json& name : *names) c.architectures.push_back(name.get<std::string>());
   }
   c.others = read_others(json, reader, unknown);
   return c;

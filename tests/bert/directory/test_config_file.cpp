@@ -159,6 +159,13 @@ TEST_CASE("an unknown key of the user's own file names the nearest one") {
   CHECK(parse(R"({"hiden_size": 768})").others == R"({"hiden_size":768})");  // of a model directory it is kept
 }
 
+TEST_CASE("architectures that are no list of names are refused, and null is none") {
+  const std::string expected = "c.json: architectures: expected a list of names, got ";
+  CHECK(refusal(R"({"architectures": "BertModel"})") == expected + "\"BertModel\"");
+  CHECK(refusal(R"({"architectures": ["BertModel", 5]})") == expected + "[\"BertModel\",5]");
+  CHECK(parse(R"({"architectures": null})").architectures.empty());
+}
+
 TEST_CASE("a list of more architectures than any model has is refused") {
   const auto text = [](std::size_t names) {
     return io::json_text({{"architectures", std::vector<std::string>(names, "BertModel")}});

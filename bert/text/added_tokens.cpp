@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "bert/text/unicode.h"
 #include "bert/text/utf8.h"
 #include "io/ascii.h"
 
@@ -33,15 +34,17 @@ bool is_of_word(utf8proc_int32_t c) {
   }
 }
 
-/// Whether `text` begins with a character of a word. Bytes that are not UTF-8 are none.
-bool begins_with_word(std::string_view text) {
+/// Whether `text` begins with a character of a word. Bytes that are not UTF-8 are none, nor is an ideograph beside a
+/// token that is `normalized`: the normalizer, which comes before it, puts spaces around ideographs.
+bool begins_with_word(std::string_view text, bool normalized) {
   utf8proc_int32_t c = 0;
   const auto size = static_cast<utf8proc_ssize_t>(text.size());
-  return utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), size, &c) > 0 && is_of_word(c);
+  if (utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), size, &c) <= 0) return false;
+  return is_of_word(c) && !(normalized && (UnicodeTable::get().properties(static_cast<char32_t>(c)) & kIdeograph));
 }
 
-bool ends_with_word(std::string_view text) {
-  return !text.empty() && begins_with_word(text.substr(place_before(text, text.size())));
+bool ends_with_word(std::string_view text, bool normalized) {
+  return !text.empty() && begins_with_word(text.substr(place_before(text, text.size())), normalized);
 }
 
 }  // namespace
@@ -79,7 +82,8 @@ const AddedToken* AddedTokenFinder::longest(const std::vector<AddedToken>& token
     const std::size_t end = at + n + 1;
     const auto stands = [&](const AddedToken& token) {
       return token.text.size() == n + 1 &&
-             !(token.single_word && (ends_with_word(text.substr(0, at)) || begins_with_word(text.substr(end))));
+             !(token.single_word && (ends_with_word(text.substr(0, at), token.normalized) ||
+                                     begins_with_word(text.substr(end), token.normalized)));
     };
     const auto whole = left.first(std::min<std::size_t>(left.size(), 2));  // no more than two are the same text
     if (const auto found = std::ranges::find_if(whole, stands); found != whole.end()) longest = &*found;

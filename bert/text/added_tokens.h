@@ -15,7 +15,7 @@ struct AddedToken {
   std::int32_t id = -1;      ///< its row of the word embeddings
   bool special = false;      ///< a mark, no word
   bool normalized = false;   ///< in a text that is lower-cased its case does not count
-  bool single_word = false;  ///< only where no letter, digit or _ stands beside it
+  bool single_word = false;  ///< only where no letter, digit or _ stands beside it; `normalized`: but an ideograph may
   bool lstrip = false, rstrip = false;
   bool operator==(const AddedToken&) const = default;
 };

@@ -105,6 +105,20 @@ TEST_CASE("a token that is a single word stands beside no letter, digit or _ of 
     CHECK_FALSE_MESSAGE(has(text), text);
 }
 
+TEST_CASE("a single word that is normalized may stand beside an ideograph, which the normalizer sets apart") {
+  Directory model(kWords + 1);
+  model.write_vocabulary();
+  for (const bool lower_case : {true, false}) {
+    model.write("tokenizer_config.json", fmt::format(R"({{"do_lower_case": {}, "added_tokens_decoder": {{
+        "15": {{"content": "@u", "single_word": true, "normalized": true}}}}}})",
+                                                     lower_case));
+    const text::Tokenizer tokenizer = model.read();
+    const auto has = [&](const std::string& text) { return std::ranges::count(tokenizer.encode(text), 15) > 0; };
+    for (const std::string text : {"@u\u4F8D", "\u4F8D@u", "\U00020000@u\u3400"}) CHECK_MESSAGE(has(text), text);
+    for (const std::string text : {"@u\u304B", "\uAC00@u", "a@u\u4F8D"}) CHECK_FALSE_MESSAGE(has(text), text);
+  }
+}
+
 TEST_CASE("tokens added behind the vocabulary, in tokenizer.json or a file of their own, are further lines of it") {
   Directory model(kWords + 2);
   model.write_vocabulary();

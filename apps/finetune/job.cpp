@@ -9,6 +9,7 @@
 #include "apps/finetune/task_flags.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
+#include "bert/inference/open.h"
 #include "bert/tasks/attempt.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/task.h"
@@ -57,9 +58,11 @@ Job read_job(Options& options) {
     }
   const bert::Config config = bert::read_config(options.model);
   bert::require_room_for_text(config, options.model);
-  if (options.train.empty() && !training::is_given("--kind", options.settings.command))
-    if (const auto kind = io::find_choice(tasks::problem_types(), config.problem_type))
-      options.kind = io::name_in(tasks::kinds(), *kind);
+  if (options.train.empty() && options.task == "custom" && !training::is_given("--kind", options.settings.command))
+    if (config.labels.size() == 1 || io::find_choice(tasks::problem_types(), config.problem_type))
+      options.kind = io::name_in(
+          tasks::kinds(),
+          inference::kind_of_classifier(config, config.labels.size(), bert::config_file(options.model).string()));
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   const std::optional<std::int64_t> trained = options.train.empty() ? trained_length(options.model) : std::nullopt;
   options.settings.max_seq_length =

@@ -55,6 +55,17 @@ class Declared {
     known.id = token.id;
   }
 
+  /// Warns of tokens of an older file that the newer one lacks.
+  void pass_over(const fs::path& older, const fs::path& newer) const {
+    const Json json = io::read_json(older);
+    std::size_t others = 0;
+    for (const auto& [token, id] : io::JsonReader(json, {older.string()}).json().items())
+      others += !tokens_.contains(token) && vocabulary_.find(token) < 0;
+    if (others > 0)
+      io::warn("{}: expected no token that added_tokens_decoder of {} lacks, got {}: passed over, as in transformers",
+               older.string(), newer.filename().string(), others);
+  }
+
   /// Gives those that no file numbers the next ids, as transformers does: in the order in which they were declared.
   void number_others() {
     std::int32_t next = ids_.empty() ? vocabulary_.size() : *ids_.rbegin() + 1;
@@ -179,6 +190,7 @@ WithAdded read_added_tokens(const fs::path& directory, const std::vector<AddedTo
   // As in transformers the older files count unless the newer one has a list of all added tokens.
   if (!has_all && fs::exists(map)) add_of_special_tokens_map(declared, map, has_list);
   if (!has_all && fs::exists(numbers)) add_of_added_tokens(declared, numbers);
+  if (has_all && fs::exists(numbers)) declared.pass_over(numbers, config);
   declared.number_others();
   std::vector<AddedToken> tokens = declared.with_rows(directory, rows);
 

@@ -69,10 +69,10 @@ bert::Config config_of_task(bert::Config config, bool training) {
     fail(Failure::model,
          "config.json: id2label: expected 2 labels for --task msmarco, got {}; hint: --train makes another model of it",
          tasks::in_braces(config.labels));
-  if (config.labels.size() == 2 && config.labels[0] == kClasses[1])
+  if (!training && !config.labels.empty() && config.labels[0] == kClasses[1])
     fail(Failure::model,
-         "config.json: id2label: expected the class of relevant passages second for --task msmarco, got {}; hint: swap "
-         "the names and the rows of the classifier",
+         "config.json: id2label: expected the class of relevant passages second for --task msmarco, got {}; hint: "
+         "--train makes another model of it",
          tasks::in_braces(config.labels));
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = expected;

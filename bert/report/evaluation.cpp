@@ -192,7 +192,7 @@ io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo
                                      : rows_of_texts(lines, extent, let_go);
   if (rows != header.end() && rows->is_number_integer() && *rows > json["rows"]) {
     json["written"] = *rows;
-    json.erase("given");  // these are not spread over all
+    json.erase("given"), json.erase("intervals");  // these are neither spread over all nor as many
   }
   return json;
 }

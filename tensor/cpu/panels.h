@@ -205,7 +205,8 @@ struct RightPacking {
   /// A piece reads long runs of memory: whole k where neighbours are lines, else long parts of lines.
   void pack(Dim piece) const {
     if (along_depth()) {
-      pack_slice<kWidth>(x, lines, depth, piece, memory, panel(), panel_width<Compute<T>>(columns % kWidth));
+      pack_slice<kWidth>(x, lines, depth, piece, memory, panel(),
+                         panel_width<Compute<T>>(columns - lines / kWidth * kWidth));
     } else {
       const Dim line = piece / runs() * kWidth, k = piece % runs() * kRun;
       const Dim width = panel_width<Compute<T>>(columns - line);

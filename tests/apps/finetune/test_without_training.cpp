@@ -5,6 +5,7 @@
 
 #include "span_setting.h"
 #include "support/small_finetuning.h"
+#include "support/small_heads.h"
 
 using support::Outcome;
 using support::read_text;
@@ -221,4 +222,25 @@ TEST_CASE("the separator of several labels goes with the columns of the model's 
   CHECK(setting.finetune("out", flags).error ==
         "error: " + data + ":2: label: expected one of {a,b}, got \"a;b\"; hint: --label-separator is what stands " +
             "between the labels of a row\n");
+}
+
+TEST_CASE("a model with one label gives each row the probability that predict gives its text") {
+  const support::SmallFinetuning setting(30);
+  support::write_small_classifier(setting.at("one"), {"LABEL_0"});
+  support::write_text(setting.at("texts.csv"), "text\nred fish\nbird\n");
+  support::write_text(setting.at("texts.txt"), "red fish\nbird\n");
+  const Outcome outcome =
+      support::run_program("finetune", {"--task", "custom", "--model", setting.at("one"), "--predict",
+                                        setting.at("texts.csv"), "--output", setting.at("out"), "--threads", "1"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  const std::string table = read_text(setting.at("out/predictions.tsv"));
+  std::string lines =
+      support::run_program("predict", {"--model", setting.at("one"), "--input", setting.at("texts.txt")}).out;
+  CHECK(lines.find("LABEL_0") != std::string::npos);
+  for (std::size_t at = 0; (at = lines.find("\"LABEL_0\":", at)) != std::string::npos;) {
+    at += 10;
+    const std::string score = lines.substr(at, lines.find_first_of(",}", at) - at);
+    CHECK(score != "1.0");
+    CHECK_MESSAGE(table.find(score) != std::string::npos, score);
+  }
 }

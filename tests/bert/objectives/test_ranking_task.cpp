@@ -57,7 +57,7 @@ TEST_CASE("a ranking model whose first class is the relevant one is refused") {
                            setting.task({"relevant", "not_relevant"});
                          }) ==
         "config.json: id2label: expected the class of relevant passages second for --task msmarco, got "
-        "{relevant,not_relevant}; hint: swap the names and the rows of the classifier");
+        "{relevant,not_relevant}; hint: --train makes another model of it");
 }
 
 TEST_CASE("a model of another problem is no ranking model unless it is trained to be one") {

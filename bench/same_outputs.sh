@@ -17,6 +17,7 @@
 #   tokenizer.json         not at all: a17e75a had none
 #   report.html            not at all: it says when and where it was made
 #   eval_results.json      global_step as a whole number, which a17e75a wrote as 6.0
+#   eval_rows.jsonl        without rows in its first line, which eaffabd and before did not write
 #   events.out.tfevents.*  the names of the values only: the files hold times, and metrics.jsonl has the same values
 set -euo pipefail
 added='save-every-minutes|freeze|layer-decay|patience|keep-moments|class-weights|label-smoothing|max-query-length|layout'
@@ -88,6 +89,7 @@ plain() {
     resume.json) sed -E '/^  "unlogged": \{/,/^  \}/d; /^  "evaluations_since_best":/d; /^    "--('"$added"')":/d; s/,$//' "$1" ;;
     MANIFEST.json) sed -E '/"(resume|tokenizer).json": \{/,/\}/d; /^ "crc32c":/d' "$1" ;;
     eval_results.json) sed -E 's/("global_step": [0-9]+)\.0/\1/' "$1" ;;
+    eval_rows.jsonl) sed -E '1s/"rows":[0-9]+,?//' "$1" ;;
     events.out.tfevents.*) cat "$@" | grep -aoE '(train|eval|perf)/[a-z_0-9]+' || true ;;
     *) cat "$1" ;;
   esac

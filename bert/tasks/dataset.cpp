@@ -49,14 +49,17 @@ std::string id_of(const Layout& layout, const Table& table, const Row& row, std:
   return layout.id ? row.cell(place(*layout.id, table.width)) : std::to_string(number);
 }
 
-std::string_view label_cell(const Table& table, const Row& row, std::size_t column) {
-  if (std::ranges::count(row.invalid, column) > 0) refuse_invalid_label(table.where(row));
-  return trimmed_cell(read_cell(table, row, column));
+/// Whether a cell that says something about the label has lost bytes.
+bool has_invalid_label(const Layout& layout, const Table& table, const Row& row) {
+  std::vector<int> columns = layout.flags;
+  if (layout.label) columns.push_back(*layout.label);
+  return std::ranges::any_of(
+      columns, [&](int column) { return std::ranges::count(row.invalid, place(column, table.width)) > 0; });
 }
 
 /// Whether a column of 0 and 1 has a 1.
 bool has_flag(const Table& table, const Row& row, std::size_t column) {
-  const std::string_view cell = label_cell(table, row, column);
+  const std::string_view cell = trimmed_cell(read_cell(table, row, column));
   const auto is = [&](std::initializer_list<std::string_view> words) {
     return std::ranges::find(words, cell) != words.end();
   };
@@ -67,8 +70,14 @@ bool has_flag(const Table& table, const Row& row, std::size_t column) {
   return flag;
 }
 
-/// None if the cell is empty, unless that says that none of several labels applies.
-std::optional<std::string> label_of(const Task& task, const Table& table, const Layout& layout, const Row& row) {
+/// None if the cell is empty, unless that says that none of several labels applies, or if it is not UTF-8 and not
+/// needed.
+std::optional<std::string> label_of(const Task& task, const Table& table, const Layout& layout, const Row& row,
+                                    bool needed) {
+  if (!row.invalid.empty() && has_invalid_label(layout, table, row)) {
+    if (needed) refuse_invalid_label(table.where(row));
+    return std::nullopt;
+  }
   if (!layout.flags.empty()) {
     std::vector<std::string> names;
     for (const int column : layout.flags)
@@ -79,14 +88,15 @@ std::optional<std::string> label_of(const Task& task, const Table& table, const 
   const std::size_t column = place(*layout.label, table.width);
   if (task.kind != Kind::multi_label)
     refuse_list(table, row, column, "expected one label, got a list; hint: --kind multi-label takes several");
-  const std::string label(label_cell(table, row, column));
+  const std::string label(trimmed_cell(read_cell(table, row, column)));
   for (const auto& [spelling, name] : task.label_aliases)
     if (label == spelling) return name;
   if (label.empty() && task.kind != Kind::multi_label) return std::nullopt;
   return label;
 }
 
-Example make_example(const Task& task, const Table& table, const Layout& layout, const Row& row, std::size_t number) {
+Example make_example(const Task& task, const Table& table, const Layout& layout, const Row& row, std::size_t number,
+                     bool needs_label) {
   Example example{.line = row.line};
   if (layout.id) read_cell(table, row, place(*layout.id, table.width));  // refuses what is none
   example.id = id_of(layout, table, row, number);
@@ -94,7 +104,7 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
   const bool may_be_empty = !task.layouts.empty() && layout.pair;
   example.text_a = text_cell(table, row, layout.text, "text", may_be_empty);
   if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair", may_be_empty);
-  if (layout.is_labelled()) example.label = label_of(task, table, layout, row);
+  if (layout.is_labelled()) example.label = label_of(task, table, layout, row, needs_label);
   return example;
 }
 
@@ -145,7 +155,7 @@ float number_of(const std::string& text, const Location& location) {
 
 /// A named task's header has no label of the task.
 void check_header(const Task& task, const Table& table, const Layout& layout, const Row& row) {
-  const auto label = layout.label ? label_of(task, table, layout, row) : std::nullopt;
+  const auto label = layout.label ? label_of(task, table, layout, row, false) : std::nullopt;
   if (label && (task.kind == Kind::regression ? finite_number(*label).has_value()
                                               : std::ranges::find(task.labels, *label) != task.labels.end()))
     refuse_lost_row(task, table, *label);
@@ -254,7 +264,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
     if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) return;
     std::optional<Example> example;
     try {
-      example = make_example(task, table, layout, row, number());
+      example = make_example(task, table, layout, row, number(), needs_label);
       if (needs_label && !example->label)
         fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
     } catch (const Error& error) {

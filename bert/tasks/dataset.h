@@ -53,9 +53,9 @@ struct Dataset {
 /// Reads the table of a task's file.
 Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, const io::SpillPlace& spill = {});
 /// Calls `use` for each example of a table; the dataset has none. `needs_label`: for training and evaluation; a file to
-/// predict may have labels or not. Throws Failure::input with file and line for a bad row or an empty text, which only
-/// pairs of a named task may have, for a file without examples, and for a first row that is an example and not a
-/// header.
+/// predict may have labels or not, and one that is not UTF-8 is none. Throws Failure::input with file and line for a
+/// bad row or an empty text, which only pairs of a named task may have, for a file without examples, and for a first
+/// row that is an example and not a header.
 Dataset walk_examples(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad,
                       const std::function<void(const Example&)>& use);
 

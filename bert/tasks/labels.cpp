@@ -82,7 +82,7 @@ bool renames_outputs(const LabelSet& data, const LabelSet& model) {
 
 std::string_view trimmed_cell(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
+  if (begin == std::string_view::npos) return text.substr(text.size());
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 

@@ -33,52 +33,44 @@ io::Json read_object(const fs::path& file) {
   fail(Failure::input, "{}: {}: expected {}, got {}", file.string(), io::printable(id), expected, io::shown(got));
 }
 
-/// A file of columns, line by line. With `invalid`, what is no UTF-8 is counted there.
+/// A file of columns, line by line.
 class Lines {
  public:
-  explicit Lines(const fs::path& file, text::InvalidBytes* invalid = nullptr)
-      : source_(file, "lines"), invalid_(invalid) {}
+  explicit Lines(const fs::path& file) : source_(file, "lines") {}
 
   /// The columns of the next line, none of a blank one; false at the end.
   bool next(std::vector<std::string>& columns) {
     std::string_view line;
     if (!next(line)) return false;
-    columns = columns_of(line);
+    const std::vector<std::string_view> parts = columns_of(line);
+    columns.assign(parts.begin(), parts.end());
     return true;
   }
-  bool next(std::string_view& line) {
-    if (!source_.next(line)) return false;
-    std::string ignored;
-    if (invalid_) invalid_->add(text::drop_invalid_utf8(line, ignored), static_cast<std::uint64_t>(source_.number()));
-    return true;
-  }
-  static std::vector<std::string> columns_of(std::string_view line) {
-    std::vector<std::string> columns;
+  bool next(std::string_view& line) { return source_.next(line); }
+  static std::vector<std::string_view> columns_of(std::string_view line) {
+    std::vector<std::string_view> columns;
     const std::string_view separators = line.find('\t') != std::string::npos ? "\t\r" : " \r";
     for (std::size_t at = 0; (at = line.find_first_not_of(separators, at)) != std::string::npos;) {
       const std::size_t end = std::min(line.find_first_of(separators, at), line.size());
       const std::string_view cell = trimmed_cell(line.substr(at, end - at));
-      if (!cell.empty()) columns.emplace_back(cell);
+      if (!cell.empty()) columns.push_back(cell);
       at = end;
     }
     return columns;
   }
 
-  std::int64_t number() const { return static_cast<std::int64_t>(source_.number()); }
+  std::int64_t number() const { return source_.number(); }
   const std::string& name() const { return source_.name(); }
-  std::string where() const { return source_.where(); }
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
     fail(Failure::input, "{}: {}", source_.where(), fmt::format(message, std::forward<Args>(args)...));
   }
-  void require(std::size_t least, std::size_t most, const std::vector<std::string>& columns, const char* what) const {
-    if (columns.size() < least || columns.size() > most)
-      refuse("columns: expected {}, got {} of them", what, columns.size());
+  void require(std::size_t least, std::size_t most, std::size_t columns, const char* what) const {
+    if (columns < least || columns > most) refuse("columns: expected {}, got {} of them", what, columns);
   }
 
  private:
   io::LineSource source_;
-  text::InvalidBytes* const invalid_;
 };
 
 std::int64_t whole_number(const std::string& text, const Lines& lines, const char* what) {
@@ -96,7 +88,7 @@ class RankedQuery {
   FileScores score() {
     for (std::vector<std::string> columns; lines_.next(columns);) {
       if (columns.empty()) continue;
-      lines_.require(3, 3, columns, "query id, passage id and rank");
+      lines_.require(3, 3, columns.size(), "query id, passage id and rank");
       if (columns[0] != query_) begin(columns[0]);
       const std::int64_t rank = whole_number(columns[2], lines_, "rank");
       if (rank < 1) lines_.refuse("rank: expected at least 1, got {}", rank);
@@ -184,7 +176,7 @@ class TaggedSentences {
  public:
   TaggedSentences(const Lines& lines, WordScores& scores) : lines_(lines), scores_(scores) {}
 
-  void take(const std::vector<std::string>& columns, const LineForm& form) {
+  void take(const WordLine& line, const std::vector<std::string_view>& columns, const LineForm& form) {
     if (columns.empty() || columns[0] == "-DOCSTART-") return end_sentence();
     if (std::exchange(is_first_, false)) {
       form_ = form;
@@ -195,13 +187,13 @@ class TaggedSentences {
         lines_.refuse(
             "columns: expected word, true tag and predicted tag, got those of predictions.tsv of texts; hint: evaluate "
             "classes, or evaluate scores for numbers");
-      lines_.require(3, 1024, columns, "word, true tag and predicted tag");
+      lines_.require(3, 1024, columns.size(), "word, true tag and predicted tag");
     }
     if (const std::string difference = form_.difference(form); !difference.empty()) lines_.refuse("{}", difference);
     const std::size_t width = columns.size();
-    if (has_header_ && std::exchange(sentence_, columns[0]) != columns[0]) end_sentence();
-    truth_.push_back(tag(columns[has_header_ ? label_ : width - 2]));
-    predicted_.push_back(tag(columns[has_header_ ? prediction_ : width - 1]));
+    if (has_header_ && std::exchange(sentence_, std::string(columns[0])) != columns[0]) end_sentence();
+    truth_.push_back(tag(line, columns[has_header_ ? label_ : width - 2]));
+    predicted_.push_back(tag(line, columns[has_header_ ? prediction_ : width - 1]));
   }
   /// After the last line. Returns how many words there were.
   std::size_t finish() {
@@ -210,12 +202,12 @@ class TaggedSentences {
   }
 
  private:
-  const std::string& tag(const std::string& cell) const {
-    if (std::string ignored; text::drop_invalid_utf8(cell, ignored).count > 0) refuse_invalid_label(lines_.where());
-    return cell;
+  std::string tag(const WordLine& line, std::string_view cell) const {
+    if (line.has_gap(cell)) refuse_invalid_label(fmt::format("{}:{}", lines_.name(), line.number));
+    return std::string(cell);
   }
   /// Of the predictions.tsv that finetune writes.
-  void read_header(const std::vector<std::string>& columns) {
+  void read_header(const std::vector<std::string_view>& columns) {
     const auto place = [&](const char* name) {
       const auto found = std::ranges::find(columns, name);
       if (found == columns.end()) lines_.refuse("columns: expected one named {}, got none", name);
@@ -244,19 +236,20 @@ class TaggedSentences {
 
 FileScores score_tokens_file(const fs::path& file, TokenTask task) {
   text::InvalidBytes invalid;
-  Lines lines(file, &invalid);
+  Lines lines(file);
   WordScores scores(task);
   TaggedSentences sentences(lines, scores);
-  WordLines words([&](std::string_view line, std::int64_t number) {
-    const std::string_view cells = line.substr(0, line.find_last_not_of(" \r") + 1);
+  WordLines words([&](const WordLine& line) {
+    const std::string_view text = line.text, cells = text.substr(0, text.find_last_not_of(" \r") + 1);
     const bool is_blank = cells.find_first_not_of("\t ") == std::string_view::npos;
     if (!is_blank && (cells.find("\t\t") != std::string_view::npos || cells.ends_with('\t')))
-      fail(Failure::input, "{}:{}: columns: expected a word or a tag in each, got an empty one", file.string(), number);
-    const std::vector<std::string> columns = Lines::columns_of(line);
-    sentences.take(columns,
-                   {.columns = columns.size(), .has_tabs = cells.find('\t') != std::string_view::npos, .line = number});
+      fail(Failure::input, "{}:{}: columns: expected a word or a tag in each, got an empty one", file.string(),
+           line.number);
+    const std::vector<std::string_view> columns = Lines::columns_of(text);
+    const bool has_tabs = cells.find('\t') != std::string_view::npos;
+    sentences.take(line, columns, {.columns = columns.size(), .has_tabs = has_tabs, .line = line.number});
   });
-  for (std::string_view line; lines.next(line);) words.take(line, lines.number());
+  for (std::string_view line; lines.next(line);) words.take(word_line(line, lines.number(), invalid));
   if (sentences.finish() == 0) fail(Failure::input, "{}: expected at least one word, got none", file.string());
   FileScores result = scores.scores();
   if (invalid.count > 0) result.warnings.insert(result.warnings.begin(), invalid.message(file.string()));
@@ -268,7 +261,7 @@ Qrels read_qrels(const fs::path& file) {
   Lines lines(file);
   for (std::vector<std::string> columns; lines.next(columns);) {
     if (columns.empty()) continue;
-    lines.require(4, 4, columns, "query id, 0, passage id and relevance");
+    lines.require(4, 4, columns.size(), "query id, 0, passage id and relevance");
     if (whole_number(columns[3], lines, "relevance") > 0) relevant[columns[0]].insert(columns[2]);
   }
   return relevant;

@@ -41,7 +41,7 @@ class TableReader {
     if (lines_ == 0 && format_ != TableFormat::jsonl && text_.find('\r') != std::string::npos)
       fail(Failure::input, "{}:1: expected lines that end in LF or CRLF, got CR alone; hint: {}", table_.file,
            "tr '\\r' '\\n' <FILE >NEW");
-    parser_->take(text_, true);
+    parser_->take(text_, gaps_, true);
     table_.rows.finish();
     return std::move(table_);
   }
@@ -51,14 +51,31 @@ class TableReader {
   void take_lines() {
     io::leave_if_requested("reading a table");
     io::refuse_nul(line_, table_.file, lines_);
-    std::string ignored;  // what is no UTF-8 is counted here, and left out of the cells by the parser
-    if (format_ != TableFormat::jsonl) table_.invalid.add(text::drop_invalid_lines(line_, ignored), lines_);
     const bool first = lines_ == 0;
+    const std::uint64_t lines = lines_;
     lines_ += static_cast<std::uint64_t>(std::ranges::count(line_, '\n'));
+    if (format_ != TableFormat::jsonl) drop_invalid(lines);
     text_ += line_;
     line_.clear();
-    if (first && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
+    if (first && text_.starts_with("\xEF\xBB\xBF")) erase_beginning(3);
     take_rows();
+  }
+
+  /// Leaves out of `line_` what is no UTF-8, before quotes and empty lines are looked for.
+  void drop_invalid(std::uint64_t lines_before) {
+    std::string valid;
+    std::vector<std::size_t> gaps;
+    const text::InvalidBytes invalid = text::drop_invalid_lines(line_, valid, &gaps);
+    if (invalid.count == 0) return;
+    table_.invalid.add(invalid, lines_before);
+    line_ = std::move(valid);
+    for (const std::size_t gap : gaps) gaps_.push_back(text_.size() + gap);
+  }
+
+  void erase_beginning(std::size_t bytes) {
+    text_.erase(0, bytes);
+    gaps_.erase(gaps_.begin(), std::ranges::lower_bound(gaps_, bytes));
+    for (std::size_t& gap : gaps_) gap -= bytes;
   }
 
   /// Empty lines are kept back, as those at the end do not count.
@@ -69,8 +86,8 @@ class TableReader {
     if (text_.size() - (some + 1) > longest_) refuse("empty lines", lines_);
     if (some == std::string::npos) return;
     const std::size_t whole = text_.rfind('\n', some) + 1;
-    const std::size_t taken = parser_->take(std::string_view(text_).substr(0, whole), false);
-    text_.erase(0, taken);
+    const std::size_t taken = parser_->take(std::string_view(text_).substr(0, whole), gaps_, false);
+    erase_beginning(taken);
     unfinished_ = taken > 0 ? 0 : text_.size();
     // What is left of it is a row that goes on.
     if (whole - taken > longest_)
@@ -86,7 +103,8 @@ class TableReader {
   std::unique_ptr<RowParser> parser_;  // writes into the table
   const std::size_t longest_;          // bytes of a row
   std::string line_;                   // as it came
-  std::string text_;                   // lines that are in no row yet
+  std::string text_;                   // valid lines that are in no row yet
+  std::vector<std::size_t> gaps_;      // of `text_`, where something was left out
   std::uint64_t lines_ = 0;            // that came before
   std::size_t unfinished_ = 0;         // bytes of a row, when its end was looked for the last time
 };

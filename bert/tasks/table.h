@@ -56,10 +56,10 @@ struct Table {
 
 /// Reads a table part by part; gzip and Zstandard are seen by their first bytes. A row of JSON lines takes memory for
 /// its own keys alone. A byte order mark is dropped, and CRLF ends a line as LF does; empty lines at the end do not
-/// count. What is no UTF-8 is dropped from the cells of TSV and CSV. Throws Failure::io if the file cannot be read,
-/// Failure::input if it is not there, a directory, or unpacks to too much, and with file and line for a row that is too
-/// long or has another number of cells than the first, a NUL, an open quote, or JSON that is not an object in UTF-8
-/// whose keys differ, and for a TSV or CSV whose lines end in CR alone.
+/// count. What is no UTF-8 is dropped from TSV and CSV before rows and cells are told apart. Throws Failure::io if the
+/// file cannot be read, Failure::input if it is not there, a directory, or unpacks to too much, and with file and line
+/// for a row that is too long or has another number of cells than the first, a NUL, an open quote, or JSON that is not
+/// an object in UTF-8 whose keys differ, and for a TSV or CSV whose lines end in CR alone.
 Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// The same of bytes at hand; `name` stands for the file in messages.

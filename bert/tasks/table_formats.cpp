@@ -39,8 +39,7 @@ class Collector {
   Collector(Table& table, const TableOptions& options) : table_(table), options_(options) {}
 
   /// The hint is for a row with another number of cells.
-  void add(Row& row, const char* hint = "") {
-    if (table_.invalid.count > 0) drop_invalid(row);
+  void add(const Row& row, const char* hint = "") {
     if (table_.width == 0) {
       table_.width = row.cells.size();
       if (options_.header) {
@@ -64,16 +63,6 @@ class Collector {
   const std::string& file() const { return table_.file; }
 
  private:
-  static void drop_invalid(Row& row) {
-    row.invalid.clear();
-    std::string valid;
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      if (text::drop_invalid_utf8(row.cells[i], valid).count == 0) continue;
-      row.cells[i] = valid;
-      row.invalid.push_back(i);
-    }
-  }
-
   Table& table_;
   const TableOptions& options_;
 };
@@ -82,15 +71,20 @@ class TsvParser : public RowParser {
  public:
   explicit TsvParser(Collector rows) : rows_(rows) {}
 
-  std::size_t take(std::string_view text, bool) override {
+  std::size_t take(std::string_view text, std::span<const std::size_t> gaps, bool) override {
     for (std::string_view rest = text; !rest.empty();) {
+      auto at = static_cast<std::size_t>(rest.data() - text.data());
       std::string_view line = take_line(rest);
       ++row_.line;
+      row_.invalid.clear();
       row_.cells.resize(static_cast<std::size_t>(std::ranges::count(line, '\t')) + 1);
       bool begins_with_quote = false;
-      for (std::string& cell : row_.cells) {
+      for (std::size_t i = 0; i < row_.cells.size(); ++i) {
+        std::string& cell = row_.cells[i];
         cell = line.substr(0, line.find('\t'));
         line.remove_prefix(std::min(cell.size() + 1, line.size()));
+        if (text::has_gap(gaps, at, at + cell.size())) row_.invalid.push_back(i);
+        at += cell.size() + 1;
         if (!cell.starts_with('"')) continue;
         begins_with_quote = true;
         if (is_quoted(cell)) rows_.note_quoted(row_);
@@ -110,7 +104,7 @@ class CsvParser : public RowParser {
  public:
   explicit CsvParser(Collector rows) : rows_(rows) {}
 
-  std::size_t take(std::string_view text, bool last) override {
+  std::size_t take(std::string_view text, std::span<const std::size_t> gaps, bool last) override {
     bytes_ = text;
     at_ = 0;
     while (at_ < bytes_.size()) {
@@ -118,11 +112,13 @@ class CsvParser : public RowParser {
       Row row{.cells = {}, .line = line_};
       std::optional<std::string> cell;
       do {
+        const std::size_t cell_begin = at_;
         cell = peek() == '"' ? quoted_cell(last) : plain_cell();
         if (!cell) {
           line_ = row.line;
           return begin;
         }
+        if (text::has_gap(gaps, cell_begin, at_)) row.invalid.push_back(row.cells.size());
         row.cells.push_back(*std::move(cell));
       } while (take_comma());
       rows_.add(row);
@@ -208,7 +204,7 @@ class JsonParser : public RowParser {
  public:
   JsonParser(Table& table, const TableOptions& options) : table_(table), options_(options) {}
 
-  std::size_t take(std::string_view text, bool) override {
+  std::size_t take(std::string_view text, std::span<const std::size_t>, bool) override {
     if (number_ == 0) refuse_list_of_rows(text, table_.file);
     for (std::string_view rest = text; !rest.empty();) add(take_line(rest));
     table_.width = table_.columns.size();

@@ -1,6 +1,8 @@
 // The three formats of tables, read as their bytes come.
 #pragma once
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,8 +16,9 @@ class RowParser {
  public:
   virtual ~RowParser() = default;
   /// Takes rows off `text`, which are lines with their ends; the file's last one, if `last`, has none. Returns how many
-  /// bytes: not those of a row that goes on after the text.
-  virtual std::size_t take(std::string_view text, bool last) = 0;
+  /// bytes: not those of a row that goes on after the text. `gaps` are the offsets in the text, ascending, at which
+  /// something was left out.
+  virtual std::size_t take(std::string_view text, std::span<const std::size_t> gaps, bool last) = 0;
 };
 
 /// A line of JSON lines as an object. A long number may be an id: it is not rounded. Throws Failure::input, beginning

@@ -70,17 +70,17 @@ class Parser {
   }
 
   /// Takes a line, which is no comment.
-  void take(std::string_view line, std::int64_t number) {
-    line_ = number;
+  void take(const WordLine& line) {
+    line_ = line.number;
     if (columns_.layout == TokenLayout::words) return add_word(line);
-    if (is_blank_line(line)) {
+    if (is_blank_line(line.text)) {
       if (blank_line_ == 0) blank_line_ = line_;  // those at the end do not count
       return;
     }
     if (const std::int64_t blank = std::exchange(blank_line_, 0); blank != 0)
       fail(Failure::input, "{}:{}: words: expected a sentence, got an empty line", sentence_.file, blank);
     if (columns_.layout == TokenLayout::rows) add_row(line);
-    else add_object(line);
+    else add_object(line.text);
   }
   void finish() {
     if (sentences_ == 0 && 2 * spaced_words_ > std::ssize(sentence_.words))
@@ -110,10 +110,10 @@ class Parser {
     sentence_.lines.clear();
   }
 
-  void add_word(std::string_view line) {
-    if (is_blank_line(line)) return end_sentence();
-    const bool has_tabs = line.find('\t') != std::string_view::npos;
-    const Cells cells = has_tabs ? cut_at_tabs(line) : cut_at_spaces(line);
+  void add_word(const WordLine& line) {
+    if (is_blank_line(line.text)) return end_sentence();
+    const bool has_tabs = line.text.find('\t') != std::string::npos;
+    const Cells cells = has_tabs ? cut_at_tabs(line.text) : cut_at_spaces(line.text);
     if (cells[0] == kDocument) return end_sentence();
     if (columns_.word != 0 && names_no_word(cells)) return;
     check_form({.columns = cells.size(), .has_tabs = has_tabs, .line = line_});
@@ -122,20 +122,25 @@ class Parser {
     if (word.find(' ') != std::string_view::npos && spaced_words_++ == 0) first_spaced_ = word;
     if (!label_) return add(word, std::nullopt);
     const std::string_view label = cells[*label_];
+    if (is_invalid(line, label)) return add(word, "");
     if (label.empty()) refuse("label: expected one in column {}, got none", *label_);
-    check_label(label);
     if (label.find(' ') != std::string_view::npos)
       refuse("label: expected one without spaces, got \"{}\"; hint: TAB alone separates the columns of a line with TAB",
              label);
     add(word, label);
   }
 
-  void add_row(std::string_view line) {
-    const Cells cells = cut_at_tabs(line);
+  void add_row(const WordLine& line) {
+    const Cells cells = cut_at_tabs(line.text);
     check_form({.columns = cells.size(), .has_tabs = true, .line = line_});
     const Cells words = cut_at_spaces(cells[columns_.word]);
     if (words.empty()) refuse("words: expected at least one in column {}, got none", columns_.word);
-    add_sentence(words, label_ ? std::optional(cut_at_spaces(cells[*label_])) : std::nullopt);
+    std::optional<Cells> labels;
+    if (label_) labels = cut_at_spaces(cells[*label_]);
+    if (labels)
+      for (std::string_view& label : *labels)
+        if (is_invalid(line, label)) label = "";
+    add_sentence(words, labels);
   }
 
   void add_object(std::string_view line) {
@@ -185,30 +190,22 @@ class Parser {
   void add_sentence(const Cells& words, const std::optional<Cells>& labels) {
     if (labels && labels->size() != words.size())
       refuse("labels: expected {}, one for each word, got {}", words.size(), labels->size());
-    // Before any is taken: of a bad line none is.
-    for (const std::string_view word : words) valid(word);
-    if (labels) std::ranges::for_each(*labels, [&](std::string_view label) { check_label(label); });
     for (std::size_t i = 0; i < words.size(); ++i) add(words[i], labels ? std::optional((*labels)[i]) : std::nullopt);
     end_sentence();
   }
 
   void add(std::string_view word, std::optional<std::string_view> label) {
-    sentence_.words.emplace_back(valid(word));
+    sentence_.words.emplace_back(word);
     sentence_.lines.push_back(line_);
     if (label) sentence_.labels.emplace_back(*label);
     some_ = true;
   }
 
-  /// A word without what is no UTF-8, valid until the next call.
-  std::string_view valid(std::string_view word) {
-    if (text::drop_invalid_utf8(word, valid_).count == 0) return word;
-    if (valid_.empty()) refuse("word: expected UTF-8, got other bytes; hint: iconv turns other encodings into UTF-8");
-    return valid_;
-  }
-
-  void check_label(std::string_view label) {
-    if (text::drop_invalid_utf8(label, valid_).count > 0)
-      refuse_invalid_label(fmt::format("{}:{}", sentence_.file, line_));
+  /// Whether a label has lost bytes and is none; it is refused if it is needed.
+  bool is_invalid(const WordLine& line, std::string_view label) const {
+    const bool is = line.has_gap(label);
+    if (is && needs_label_) refuse_invalid_label(fmt::format("{}:{}", sentence_.file, line_));
+    return is;
   }
 
   /// All lines have the form of the first that is right.
@@ -244,7 +241,6 @@ class Parser {
   std::int64_t sentences_ = 0;     // that ended
   std::int64_t spaced_words_ = 0;  // with spaces in them: the texts of a table, if no line is blank
   std::string first_spaced_;
-  std::string valid_;            // a word
   std::int64_t blank_line_ = 0;  // of rows and objects: the first of those before this line
 };
 
@@ -272,23 +268,35 @@ std::string LineForm::difference(const LineForm& other) const {
   return "";
 }
 
-void WordLines::take(std::string_view line, std::int64_t number) {
-  const bool is_word = !is_blank_line(line) && !line.starts_with("# ") && !line.starts_with(kDocument);
+bool WordLine::has_gap(std::string_view part) const {
+  const auto begin = static_cast<std::size_t>(part.data() - text.data());
+  return text::has_gap(gaps, begin, begin + part.size());
+}
+
+WordLine word_line(std::string_view line, std::int64_t number, text::InvalidBytes& invalid) {
+  WordLine valid{.text = std::string(line), .number = number};
+  invalid.add(text::drop_invalid_utf8(line, valid.text, &valid.gaps), static_cast<std::uint64_t>(number));
+  return valid;
+}
+
+void WordLines::take(const WordLine& line) {
+  const std::string& text = line.text;
+  const bool is_word = !is_blank_line(text) && !text.starts_with("# ") && !text.starts_with(kDocument);
   if (!columns_ && !is_word) {
-    before_.emplace_back(line, number);
+    before_.push_back(line);
     return;
   }
   if (!columns_) {
-    columns_ = line.find('\t') != std::string_view::npos ? 0 : cut_at_spaces(line).size();
-    for (const auto& [earlier, its_number] : std::exchange(before_, {})) hand_over(earlier, its_number);
+    columns_ = text.find('\t') != std::string::npos ? 0 : cut_at_spaces(text).size();
+    for (const WordLine& earlier : std::exchange(before_, {})) hand_over(earlier);
   }
-  hand_over(line, number);
+  hand_over(line);
 }
 
-void WordLines::hand_over(std::string_view line, std::int64_t number) {
-  if (begins_sentence_ && line.starts_with("# ") && is_comment(cut_at_spaces(line), *columns_)) return;
-  begins_sentence_ = is_blank_line(line) || line.starts_with(kDocument);
-  use_(line, number);
+void WordLines::hand_over(const WordLine& line) {
+  if (begins_sentence_ && line.text.starts_with("# ") && is_comment(cut_at_spaces(line.text), *columns_)) return;
+  begins_sentence_ = is_blank_line(line.text) || line.text.starts_with(kDocument);
+  use_(line);
 }
 
 std::string TokenFile::where(std::size_t word) const { return fmt::format("{}:{}", file, lines[word]); }
@@ -300,20 +308,18 @@ TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool nee
   const std::size_t bad_before = bad ? bad->size() : 0;
   Parser parser(path, columns, needs_label, use);
   io::LineSource lines(path, "words");
-  const auto take = [&](std::string_view line, std::int64_t number) {
-    attempt(bad, [&] { parser.take(line, number); });
-  };
+  const auto take = [&](const WordLine& line) { attempt(bad, [&] { parser.take(line); }); };
   WordLines words(take);
-  std::string ignored;  // what is no UTF-8 is counted here, and left out of the words by the parser
-  for (std::string_view line; lines.next(line);) {
+  for (std::string_view bytes; lines.next(bytes);) {
     io::leave_if_requested("reading words");
-    const auto number = static_cast<std::int64_t>(lines.number());
-    if (columns.layout != TokenLayout::objects)
-      file.invalid.add(text::drop_invalid_utf8(line, ignored), static_cast<std::uint64_t>(number));
-    if (columns.layout == TokenLayout::objects && number == 1) refuse_list_of_rows(line, path);
-    if (columns.layout == TokenLayout::words && number == 1) refuse_csv(line, path);
-    if (columns.layout == TokenLayout::words) words.take(line, number);
-    else take(line, number);
+    const bool is_object = columns.layout == TokenLayout::objects;  // what is no UTF-8 is refused there
+    const std::int64_t number = lines.number();
+    const WordLine line =
+        is_object ? WordLine{.text = std::string(bytes), .number = number} : word_line(bytes, number, file.invalid);
+    if (is_object && number == 1) refuse_list_of_rows(line.text, path);
+    if (columns.layout == TokenLayout::words && number == 1) refuse_csv(line.text, path);
+    if (columns.layout == TokenLayout::words) words.take(line);
+    else take(line);
   }
   if (parser.empty() && bad && bad->size() > bad_before) throw OnlyBadRows(*bad, bad_before);
   parser.finish();

@@ -51,23 +51,35 @@ struct LineForm {
   std::string difference(const LineForm& other) const;
 };
 
+/// A line without what is no UTF-8.
+struct WordLine {
+  std::string text;
+  std::int64_t number = 0;             ///< from 1
+  std::vector<std::size_t> gaps = {};  ///< as drop_invalid_utf8() has them
+
+  /// Whether a part of the text has lost bytes.
+  bool has_gap(std::string_view part) const;
+};
+/// What is no UTF-8 is counted in `invalid`.
+WordLine word_line(std::string_view line, std::int64_t number, text::InvalidBytes& invalid);
+
 /// Takes the comments out of lines with a word each: those that begin with "# " at the beginning of a sentence. If the
 /// first word's line is cut at spaces, so is a word "#", which is no comment if it has as many columns and not the form
 /// of CoNLL-U's comments ("# sent_id = 7", "# newdoc", "# newpar").
 class WordLines {
  public:
-  using Use = std::function<void(std::string_view line, std::int64_t number)>;
+  using Use = std::function<void(const WordLine& line)>;
   explicit WordLines(Use use) : use_(std::move(use)) {}
 
   /// Hands over the line, unless it is a comment. Lines before the first word's are handed over with it.
-  void take(std::string_view line, std::int64_t number);
+  void take(const WordLine& line);
 
  private:
-  void hand_over(std::string_view line, std::int64_t number);
+  void hand_over(const WordLine& line);
 
   const Use use_;
-  std::vector<std::pair<std::string, std::int64_t>> before_;  // the first word's line
-  std::optional<std::size_t> columns_;                        // of a word; 0 if they are cut at TAB
+  std::vector<WordLine> before_;        // the first word's
+  std::optional<std::size_t> columns_;  // of a word; 0 if they are cut at TAB
   bool begins_sentence_ = true;
 };
 
@@ -79,12 +91,12 @@ class WordLines {
 /// words a line that begins with "-DOCSTART-" ends a sentence as a blank line does, and comments are as WordLines has
 /// them. If the words are not in the first column, lines of CoNLL-U for several words together (1-2) and for empty
 /// nodes (2.1) are passed over. A byte order mark, and in words what is no UTF-8, are dropped, and CRLF ends a line as
-/// LF does. `needs_label`: for training and evaluation; a file to predict may have labels or not, and numbers for
-/// labels are none. Throws Failure::usage if word and label are one column. Throws Failure::input with file and line
-/// for a line of another LineForm than the first, an empty word, an empty label or one with a space in it, a label or
-/// an object that is not UTF-8, and, in the layouts of a sentence a line, for a blank line or another number of labels
-/// than of words; also for a file without words. With `bad` such lines are kept there and passed over; some words must
-/// be left.
+/// LF does. `needs_label`: for training and evaluation; a file to predict may have labels or not, numbers for labels
+/// are none, and one that is not UTF-8 is "". Throws Failure::usage if word and label are one column. Throws
+/// Failure::input with file and line for a line of another LineForm than the first, an empty word, an empty label or
+/// one with a space in it, a label that is needed or an object that is not UTF-8, and, in the layouts of a sentence a
+/// line, for a blank line or another number of labels than of words; also for a file without words. With `bad` such
+/// lines are kept there and passed over; some words must be left.
 TokenFile walk_sentences(const std::string& path, TokenColumns columns, bool needs_label, std::vector<std::string>* bad,
                          const std::function<void(const TokenFile& sentence)>& use);
 

@@ -48,7 +48,7 @@ bool is_ascii(std::string_view text) {
   return (seen & 0x8080808080808080) == 0;
 }
 
-DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid) {
+DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid, std::vector<std::size_t>* gaps) {
   const auto* begin = reinterpret_cast<const unsigned char*>(text.data());
   const auto* end = begin + text.size();
   const auto* kept_from = begin;  // what is valid and not yet copied starts here
@@ -63,6 +63,7 @@ DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid) {
       dropped.count += sequence.length;
       valid.append(reinterpret_cast<const char*>(kept_from), static_cast<std::size_t>(p - kept_from));
       kept_from = p + sequence.length;
+      if (gaps && (gaps->empty() || gaps->back() != valid.size())) gaps->push_back(valid.size());
     }
     p += sequence.length;
   }
@@ -72,12 +73,17 @@ DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid) {
   return dropped;
 }
 
-InvalidBytes drop_invalid_lines(std::string_view text, std::string& valid) {
-  const DroppedBytes dropped = drop_invalid_utf8(text, valid);
+InvalidBytes drop_invalid_lines(std::string_view text, std::string& valid, std::vector<std::size_t>* gaps) {
+  const DroppedBytes dropped = drop_invalid_utf8(text, valid, gaps);
   const std::string_view before = text.substr(0, dropped.first);
   return {.count = dropped.count,
           .first_line = 1 + static_cast<std::uint64_t>(std::ranges::count(before, '\n')),
           .first_column = before.size() - (before.rfind('\n') + 1) + 1};
+}
+
+bool has_gap(std::span<const std::size_t> gaps, std::size_t begin, std::size_t end) {
+  const auto gap = std::ranges::lower_bound(gaps, begin);
+  return gap != gaps.end() && *gap <= end;
 }
 
 void InvalidBytes::add(const DroppedBytes& dropped, std::uint64_t line) {

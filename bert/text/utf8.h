@@ -2,8 +2,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace bertrand::text {
 
@@ -69,9 +71,13 @@ inline char* encode_utf8(char32_t c, char* out) {
 
 /// Finds what is not UTF-8 in the sense of CPython's decoder (no overlong forms, no surrogates, nothing above U+10FFFF;
 /// an invalid sequence is its longest well-formed beginning, or one byte). If there is any, `valid` becomes the text
-/// without it and the return value counts it; otherwise `valid` is left alone.
-DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid);
+/// without it and the return value counts it; otherwise `valid` is left alone. `gaps` gets, at its end, the offsets in
+/// `valid` of what came behind something that was left out, ascending.
+DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid, std::vector<std::size_t>* gaps = nullptr);
 /// The same of a text of many lines.
-InvalidBytes drop_invalid_lines(std::string_view text, std::string& valid);
+InvalidBytes drop_invalid_lines(std::string_view text, std::string& valid, std::vector<std::size_t>* gaps = nullptr);
+
+/// Whether something was left out between the offsets, or beside one of them.
+bool has_gap(std::span<const std::size_t> gaps, std::size_t begin, std::size_t end);
 
 }  // namespace bertrand::text

@@ -232,13 +232,13 @@ TEST_CASE("an entity type that is called as a mean leaves the mean as it is") {
 TEST_CASE("what is no UTF-8 in tagged words is dropped and reported with its first place, and in tags refused") {
   const support::TemporaryDirectory directory;
   write_text(directory / "tags",
-             "a O O\nb\xFF B-X B-X\n\xC3"
+             "a O O\n\xA0\nb\xFF B-X B-X\n\xC3"
              "c O O\n");
   const support::Outcome outcome = run_program("evaluate", {"tokens", directory / "tags"});
   CHECK(outcome.code == 0);
   CHECK(outcome.out.starts_with("X_f1 = 1\n"));
   CHECK(outcome.error == "warning: " + (directory / "tags").string() +
-                             ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 2; hint: iconv "
+                             ":2: text: dropped 3 bytes that are not UTF-8, the first one in column 1; hint: iconv "
                              "turns other encodings into UTF-8\n");
   for (const std::string tags : {"a O O\nb B-caf\xE9 O\n", "a O O\nb O B-caf\xE8\n"}) {
     write_text(directory / "tags", tags);

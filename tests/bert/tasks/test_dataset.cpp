@@ -154,23 +154,6 @@ TEST_CASE("an empty text, an empty label and a file without rows are refused") {
   CHECK(message_of([&] { dataset_of(task, ""); }) == "data:1: rows: expected at least one example, got none");
 }
 
-TEST_CASE("bytes that are no UTF-8 are dropped from texts, counted, and the first is named") {
-  const WalkedTable data = dataset_of(custom_task({}), "text\tlabel\nA\tone\ncaf\xE9\xFF\ttwo\n");
-  check_example(data.examples.at(1), "1", "caf", "", "two");
-  CHECK(data.dataset.invalid.count == 2);
-  CHECK(data.dataset.invalid.first_line == 3);
-}
-
-TEST_CASE("a label that is not UTF-8 is refused, so that two labels never become one") {
-  const std::string refused = ": label: expected UTF-8, got other bytes; hint: iconv turns other encodings into UTF-8";
-  const std::string rows = "text\tlabel\na\xFF\tcaf\xC3\xA9\nb\tcaf\xE8\nc\tx\n";
-  CHECK(message_of([&] { dataset_of(custom_task({}), rows); }) == "data:3" + refused);
-  CHECK(message_of([&] { dataset_of(custom_task({.kind = Kind::regression}), "text\tlabel\na\t1\xFF\n"); }) ==
-        "data:2" + refused);
-  const Task flags = custom_task({.kind = Kind::multi_label, .columns = {.label = "x,y"}});
-  CHECK(message_of([&] { dataset_of(flags, "text\tx\ty\na\t1\t0\nb\t0\xFF\t1\n"); }) == "data:3" + refused);
-}
-
 TEST_CASE("a score must be a finite number") {
   const Task task = named_task("stsb");
   const std::string row = "i\tg\tf\ty\to\ts\ts\ta\tb\tscore\n0\t-\t-\t-\t-\t-\t-\tA\tB\t";

@@ -121,7 +121,24 @@ TEST_CASE("a label that is not UTF-8 is refused, and of its sentence no word is 
   CHECK(file.words == Texts{"c", "d"});
   REQUIRE(bad.size() == 1);
   CHECK(bad[0].ends_with(":1" + refused));
-  CHECK(refusal("\xFF b\tO P\n", kRows).starts_with("words.txt:1: word: expected UTF-8, got other bytes; hint: "));
+}
+
+TEST_CASE("a label of words that is not UTF-8 is none where labels are not needed") {
+  const TokenFile words = read("a\tDT\tO\nb\tN\xE9\tB-\xE9\nc\tN\t\xFF\n", {}, false);
+  CHECK(words.words == Texts{"a", "b", "c"});
+  CHECK(words.labels == Texts{"O", "", ""});
+  CHECK(words.invalid.count == 3);
+  TokenColumns rows = kRows;
+  rows.label = 1;
+  CHECK(read("a b\tO B-\xE9\n", rows, false).labels == Texts{"O", ""});
+}
+
+TEST_CASE("bytes that are not UTF-8 part neither words nor sentences") {
+  const TokenFile file = read("\xFF# a comment\n\xFF-DOCSTART- O\na \xA0 O\n\xA0\nb\xA0 O \xA0\n");
+  CHECK(file.words == Texts{"a", "b"});
+  CHECK(file.labels == Texts{"O", "O"});
+  CHECK(file.sentences() == 2);
+  CHECK(file.invalid.count == 6);
 }
 
 TEST_CASE("rows hold words and labels with a space between them") {

@@ -93,6 +93,21 @@ TEST_CASE("invalid UTF-8 is dropped as Python's errors=\"ignore\" does") {
   CHECK(dropped.first == 2);
 }
 
+TEST_CASE("the places where something was left out belong to what they are in or beside") {
+  std::string valid;
+  std::vector<std::size_t> gaps;
+  drop_invalid_utf8(
+      "\xFF\xFF"
+      "ab\tc\xE9",
+      valid, &gaps);
+  CHECK(valid == "ab\tc");
+  CHECK(gaps == std::vector<std::size_t>{0, 4});
+  CHECK(has_gap(gaps, 0, 2));
+  CHECK(has_gap(gaps, 3, 4));
+  CHECK_FALSE(has_gap(gaps, 1, 3));
+  CHECK_FALSE(has_gap({}, 0, 4));
+}
+
 TEST_CASE("what stands behind a text is no part of it, be it UTF-8 or not") {
   std::string valid;
   CHECK(drop_invalid_utf8(std::string_view("ab\xFF").substr(0, 2), valid).count == 0);

@@ -39,9 +39,10 @@ struct SkippedRow {
 };
 
 struct Table {
-  std::string file;                  ///< as the messages name it
-  std::vector<std::string> columns;  ///< their names; empty without a header
-  std::size_t width = 0;             ///< columns
+  std::string file;                               ///< as the messages name it
+  std::vector<std::string> columns;               ///< their names; empty without a header
+  std::vector<std::size_t> invalid_columns = {};  ///< those whose name has lost bytes that are not UTF-8
+  std::size_t width = 0;                          ///< columns
   RowList rows;
   std::vector<SkippedRow> skipped;
   text::InvalidBytes invalid;    ///< that were dropped, or are in rows that were left out

@@ -44,6 +44,7 @@ class Collector {
       table_.width = row.cells.size();
       if (options_.header) {
         table_.columns = row.cells;
+        table_.invalid_columns = row.invalid;
         return;
       }
     }

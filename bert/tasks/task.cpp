@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -150,6 +151,22 @@ std::optional<int> label_column(const Task& task, const Table& table, bool neede
   return std::nullopt;
 }
 
+/// The names are labels, no two of which may become one.
+void check_flag_names(const Task& task, const Table& table, const std::vector<int>& flags) {
+  std::set<std::string> names;
+  for (const int column : flags) {
+    const auto place = static_cast<std::size_t>(column);
+    const std::string& name = table.columns[place];
+    if (std::ranges::count(table.invalid_columns, place) > 0) refuse_invalid_label(table.file + ":1");
+    if (name.find(task.label_separator) != std::string::npos)
+      fail(Failure::input, "{}:1: --label-column: expected names without the label separator, got {}", table.file,
+           io::shown(name));
+    if (!names.insert(name).second)
+      fail(Failure::input, "{}:1: --label-column: expected columns with different names, got {} twice; hint: {}",
+           table.file, io::shown(name), "name each after its label");
+  }
+}
+
 /// The columns of 0 and 1 that stand for labels, if --label-column names several.
 std::vector<int> flag_columns(const Task& task, const Table& table, bool needed) {
   const std::string& names = task.columns.label;
@@ -162,10 +179,8 @@ std::vector<int> flag_columns(const Task& task, const Table& table, bool needed)
     columns.push_back(required_column(table, name, "--label-column"));
     if (table.columns.empty())
       fail(Failure::usage, "--label-column: expected one for a table without a header, got {}", names);
-    if (table.columns[static_cast<std::size_t>(columns.back())].find(task.label_separator) != std::string::npos)
-      fail(Failure::input, "{}:1: --label-column: expected names without the label separator, got {}", table.file,
-           io::shown(table.columns[static_cast<std::size_t>(columns.back())]));
   }
+  if (needed) check_flag_names(task, table, columns);
   return columns;
 }
 

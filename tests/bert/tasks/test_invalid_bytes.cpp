@@ -48,6 +48,7 @@ TEST_CASE("what is no UTF-8 is left out before quotes, cells and empty lines are
     CHECK(table.invalid.count == 7);
     const Table tabs = parse_table("a\tcaf\xE9\n1\t\xFF\n2\t3\n4\xFF\t5", "t", TableFormat::tsv, {.part = part});
     CHECK(tabs.columns == Cells{"a", "caf"});
+    CHECK(tabs.invalid_columns == Columns{1});
     const std::vector<Row> lines = rows_of(tabs);
     CHECK(lines.at(0).cells == Cells{"1", ""});
     CHECK(lines[0].invalid == Columns{1});
@@ -79,4 +80,13 @@ TEST_CASE("a label that is not UTF-8 is none where labels are not needed") {
   CHECK(data.examples[1].label == "zzz");
   CHECK(data.dataset.invalid.count == 1);
   CHECK(dataset_of(kFlags, "text\tx\ty\na\t1\t0\xFF\n", false).examples.at(0).label == std::nullopt);
+}
+
+TEST_CASE("several label columns have different names in UTF-8, as two labels must not become one") {
+  const Task task = custom_task({.kind = Kind::multi_label, .columns = {.label = "1,2"}});
+  CHECK(refusal(task, "text\tx\tx\nA\t1\t0\n") ==
+        "data:1: --label-column: expected columns with different names, got \"x\" twice; hint: name each after its "
+        "label");
+  CHECK(refusal(task, "text\tcaf\xE9\tcaf\xE8\nA\t1\t0\n") == "data:1" + kNoUtf8);
+  CHECK(dataset_of(task, "text\tx\tx\nA\t1\t0\n", false).examples.at(0).label == "x");
 }

@@ -9,6 +9,7 @@
 #include "bert/tasks/cell.h"
 #include "bert/tasks/class_report.h"
 #include "bert/tasks/dataset.h"
+#include "bert/tasks/labels.h"
 #include "bert/tasks/metrics.h"
 #include "io/error.h"
 
@@ -44,6 +45,7 @@ LabelledRows predicted_rows(const Task& task, const Table& table, const LabelSet
   table.rows.for_each([&](const Row& row) {
     Example example{.line = row.line};
     example.id = row.cell(id);
+    if (std::ranges::count(row.invalid, prediction) > 0) refuse_invalid_label(table.where(row));
     example.label = trimmed_cell(row.cell(prediction));
     if (example.label->empty())
       fail(Failure::input, "{}: label: expected one, got an empty cell", place.where(example));

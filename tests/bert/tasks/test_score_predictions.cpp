@@ -82,6 +82,8 @@ TEST_CASE("rows that are others, labels that no model could say and rows without
         "predictions.tsv:2: id: expected \"x\" as in data.csv:2, got \"y\"; hint: --id-column");
   CHECK(refusal(kHeader + x) == "predictions.tsv: rows: expected 2 as in data.csv, got 1");
   CHECK(refusal(kHeader + x + "y\t\t\t\t\t\t\n") == "predictions.tsv:3: label: expected one, got an empty cell");
+  CHECK(refusal(kHeader + x + "y\tfish\xE9\t.9\t.1\t\t.9\tb\n") ==
+        "predictions.tsv:3: label: expected UTF-8, got other bytes; hint: iconv turns other encodings into UTF-8");
   CHECK(refusal("id\tprediction\nx\tbird\ny\tfish\n") ==
         "predictions.tsv:1: columns: expected probability_LABEL for each class, got {id,prediction}");
   CHECK(refusal("word\ttag\na\tb\n") ==

@@ -259,9 +259,14 @@ class JsonParser : public RowParser {
 
 io::Json parse_object(std::string_view line, const std::string& where) {
   if (is_blank(line)) fail(Failure::input, "{}: expected a JSON object, got an empty line", where);
-  io::Json object = io::parse_json(line, {where, Failure::input, io::LongNumber::text});
-  io::JsonReader(object, {where, Failure::input});  // refuses what is none
-  return object;
+  try {
+    io::Json object = io::parse_json(line, {where, Failure::input, io::LongNumber::text});
+    io::JsonReader(object, {where, Failure::input});  // refuses what is none
+    return object;
+  } catch (const Error& error) {
+    if (std::string ignored; text::drop_invalid_utf8(line, ignored).count == 0) throw;
+    fail_with_hint(error, "iconv turns other encodings into UTF-8");
+  }
 }
 
 void refuse_list_of_rows(std::string_view beginning, const std::string& file) {

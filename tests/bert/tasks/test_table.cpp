@@ -151,7 +151,8 @@ TEST_CASE("JSON that does not parse names the byte and the reason in one short l
   CHECK(message(R"({"a": "\ud800 b"})") ==
         what +
             " a syntax error at byte 14: invalid string: surrogate U+D800..U+DBFF must be followed by U+DC00..U+DFFF");
-  CHECK(message("{\"a\": \"caf\xE9\"}") == what + " a syntax error at byte 12: invalid string: ill-formed UTF-8 byte");
+  CHECK(message("{\"a\": \"caf\xE9\"}") == what + " a syntax error at byte 12: invalid string: ill-formed UTF-8 byte" +
+                                               "; hint: iconv turns other encodings into UTF-8");
   CHECK(message("{\"a\": 1e999}") == what + " a number that no double can hold");
   CHECK(message("{\"a\": 1" + std::string(1000, '0') + "}").size() < 160);
 }

@@ -66,7 +66,9 @@ std::string warnings_of(const Split& split) {
   if (!dataset.skipped.empty())
     text += io::warning("{}:{}: columns: left out {} with a wrong number of them, the first here", dataset.file,
                         dataset.skipped.front().line, io::counted(dataset.skipped.size(), "row"));
-  if (dataset.invalid.count > 0) text += io::warning("{}", dataset.invalid.message(dataset.file));
+  const bool left_out = !dataset.skipped.empty() || !dataset.bad_rows.empty();
+  if (dataset.invalid.count > 0)
+    text += io::warning("{}", dataset.invalid.message(dataset.file, left_out ? "found" : "dropped"));
   if (dataset.quoted_line > 0)
     text += io::warning("{}:{}: a cell is quoted as spreadsheets do it, and .tsv keeps its quotes; hint: save as .csv",
                         dataset.file, dataset.quoted_line);

@@ -180,7 +180,7 @@ std::size_t TokenData::bytes() const {
 std::string TokenData::warnings() const {
   std::string text;
   const auto add = [&](const text::InvalidBytes& invalid, const std::string& file) {
-    if (invalid.count > 0) text += io::warning("{}", invalid.message(file));
+    if (invalid.count > 0) text += io::warning("{}", invalid.message(file, bad_rows.empty() ? "dropped" : "found"));
   };
   if (train) add(train->invalid, train->file);
   for (const auto* split : {&evaluation, &prediction})

@@ -98,11 +98,11 @@ void InvalidBytes::add(const InvalidBytes& part, std::uint64_t lines_before) {
   count += part.count;
 }
 
-std::string InvalidBytes::message(const std::string& file) const {
+std::string InvalidBytes::message(const std::string& file, std::string_view verb) const {
   return fmt::format(
-      "{}:{}: text: dropped {} byte{} that {} not UTF-8, the first one in column {}; hint: iconv turns other encodings "
-      "into UTF-8",
-      file, first_line, count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first_column);
+      "{}:{}: text: {} {} byte{} that {} not UTF-8, the first one in column {}; hint: iconv turns other encodings into "
+      "UTF-8",
+      file, first_line, verb, count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first_column);
 }
 
 }  // namespace bertrand::text

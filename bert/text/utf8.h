@@ -25,8 +25,8 @@ struct InvalidBytes {
   void add(const DroppedBytes& dropped, std::uint64_t line);
   /// Adds what was found in a part that begins after `lines_before` lines.
   void add(const InvalidBytes& part, std::uint64_t lines_before);
-  /// What to tell who gave the text: "FILE:LINE: text: dropped …".
-  std::string message(const std::string& file) const;
+  /// What to tell who gave the text: "FILE:LINE: text: dropped …", or another verb if some of it was refused.
+  std::string message(const std::string& file, std::string_view verb = "dropped") const;
 };
 
 /// `text` is valid UTF-8.

@@ -301,6 +301,9 @@ TEST_CASE("labels that are few for their rows are not doubted, and one byte or o
             .warnings()
             .find("train.tsv:1: a cell is quoted") != std::string::npos);
   CHECK(read("a\xFF\tx\nb\ty\n").warnings().find(":2: text: dropped 1 byte") != std::string::npos);
+  const TaskData kept =
+      setting.read(custom_task({}), "text\tlabel\na\tx\nb\ty\nc\tz\xFF\n", {.on_bad = OnBadRow::keep});
+  CHECK(kept.warnings().find(":4: text: found 1 byte") != std::string::npos);
   CHECK(read("a b c a b\tx\nb\ty\n").remarks().find(": 1 of 2 examples cut") != std::string::npos);
 }
 

@@ -143,6 +143,9 @@ TEST_CASE("what is no UTF-8 is told of each file of words that has some") {
   const std::string all = warnings("\xFF");
   for (const char* name : {"train", "dev", "new"})
     CHECK(all.find((setting.directory / name).string() + ":1: text: dropped 1 byte") != std::string::npos);
+  const auto train = setting.file("train", "a O\nb B-X\nb B-\xFF\n");
+  CHECK(setting.read({.train = train, .on_bad = OnBadRow::keep}).warnings().find(":3: text: found 1 byte") !=
+        std::string::npos);
 }
 
 TEST_CASE("words and labels of columns that no one means are doubted") {

@@ -80,3 +80,8 @@ function table(caption, columns, rows, sortable = true, tall = false) {
       'div', {class: tall ? 'scroll tall' : 'scroll', tabindex: 0, role: 'region', 'aria-label': caption},
       el('table', {}, el('caption', {}, caption), el('thead', {}, el('tr', {}, heads)), body));
 }
+// Of which of these runs `draw` shows something.
+const choiceOfRun = (label, these, draw) => el(
+    'div', {class: 'tools'},
+    el('label', {}, label,
+       el('select', {onchange() { draw(Number(this.value)); }}, these.map(i => el('option', {value: i}, names[i])))));

@@ -46,12 +46,7 @@ function whiskers(name, list) {
   if (!detailed.length) return;
   const place = el('div');
   const fillPlace = i => place.replaceChildren(...details(runs[i].evaluation).filter(Boolean));
-  if (many)
-    node.append(
-        el('div', {class: 'tools'},
-           el('label', {}, 'Rows of',
-              el('select', {onchange() { fillPlace(Number(this.value)); }},
-                 detailed.map(i => el('option', {value: i}, names[i]))))));
+  if (many) node.append(choiceOfRun('Rows of', detailed, fillPlace));
   node.append(place);
   fillPlace(detailed[0]);
 })();

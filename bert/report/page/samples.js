@@ -49,12 +49,7 @@
       el('p', {class: 'soft'},
          'Held-out examples, the same at each evaluation. The words in frames were masked: ' +
              '✓ marks those that the model guesses now. Evaluations between those shown are in samples.jsonl.'));
-  if (many)
-    node.append(
-        el('div', {class: 'tools'},
-           el('label', {}, 'Guesses of',
-              el('select', {onchange() { draw(Number(this.value)); }},
-                 has.map(i => el('option', {value: i}, names[i]))))));
+  if (many) node.append(choiceOfRun('Guesses of', has, draw));
   node.append(place);
   draw(has[0]);
 })();

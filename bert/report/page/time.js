@@ -55,12 +55,7 @@
             ],
             ops));
   };
-  if (many)
-    node.append(
-        el('div', {class: 'tools'},
-           el('label', {}, 'Time of',
-              el('select', {onchange() { drawTime(Number(this.value)); }},
-                 timed.map(i => el('option', {value: i}, names[i]))))));
+  if (many) node.append(choiceOfRun('Time of', timed, drawTime));
   node.append(place);
   drawTime(timed[0]);
 })();

@@ -57,6 +57,82 @@ using Bf16Panel = PairStep;
 using Bf16Panel = WideStep;
 #endif
 
+/// A vector of words of as many lines in one step.
+template <std::size_t kBytes>
+struct Lanes<WideStep, kBytes> : Lanes<float, kBytes> {
+  using Floats = Lanes<float, kBytes>;
+  Lanes(const Floats& x) : Floats(x) {}  // NOLINT: floats are what the words are
+  Lanes() = default;
+  Lanes(WideStep step) : Floats(std::bit_cast<float>(step.word)) {}  // NOLINT: as all Lanes
+  static Lanes load(const WideStep* from) { return Floats::load(reinterpret_cast<const float*>(from)); }
+};
+template <std::size_t kBytes>
+Lanes<float, kBytes> fma(const Lanes<WideStep, kBytes>& a, const Lanes<WideStep, kBytes>& b,
+                         const Lanes<float, kBytes>& c) {
+  return fma<float, kBytes>(a, b, c);
+}
+
+#if defined(__AVX512BF16__)
+template <std::size_t kBytes>
+struct Lanes<PairStep, kBytes> {
+  using Words = std::conditional_t<kBytes == 64, __m512bh, __m256bh>;
+  static constexpr int kCount = static_cast<int>(kBytes / sizeof(PairStep));
+  Words words;
+
+  Lanes() = default;
+  Lanes(PairStep step) {  // NOLINT: as all Lanes
+    const auto word = static_cast<int>(step.word);
+    if constexpr (kBytes == 64) words = std::bit_cast<Words>(_mm512_set1_epi32(word));
+    else words = std::bit_cast<Words>(_mm256_set1_epi32(word));
+  }
+  static Lanes load(const PairStep* from) {
+    Lanes x;
+    std::memcpy(&x.words, from, sizeof x.words);
+    return x;
+  }
+};
+/// The upper products are added to c, then the lower ones.
+template <std::size_t kBytes>
+Lanes<float, kBytes> fma(const Lanes<PairStep, kBytes>& a, const Lanes<PairStep, kBytes>& b,
+                         const Lanes<float, kBytes>& c) {
+  Lanes<float, kBytes> y;
+  if constexpr (kBytes == 64) y.packets[0] = _mm512_dpbf16_ps(c.packets[0], a.words, b.words);
+  else y.packets[0] = _mm256_dpbf16_ps(c.packets[0], a.words, b.words);
+  return y;
+}
+#else
+/// The same without the instruction, for tests.
+template <std::size_t kBytes>
+struct Lanes<PairStep, kBytes> {
+  using Floats = Lanes<float, kBytes>;
+  static constexpr int kCount = Floats::kCount;
+  std::uint32_t words[kCount];
+
+  Lanes() = default;
+  Lanes(PairStep step) { std::fill_n(words, kCount, step.word); }  // NOLINT: as all Lanes
+  static Lanes load(const PairStep* from) {
+    Lanes x;
+    std::memcpy(&x, from, sizeof x);
+    return x;
+  }
+  Floats upper() const {
+    alignas(64) float x[kCount];
+    for (int i = 0; i < kCount; ++i) x[i] = std::bit_cast<float>(words[i] & 0xffff0000u);
+    return Floats::load(x);
+  }
+  Floats lower() const {
+    alignas(64) float x[kCount];
+    for (int i = 0; i < kCount; ++i) x[i] = std::bit_cast<float>(words[i] << 16);
+    return Floats::load(x);
+  }
+};
+template <std::size_t kBytes>
+Lanes<float, kBytes> fma(const Lanes<PairStep, kBytes>& a, const Lanes<PairStep, kBytes>& b,
+                         const Lanes<float, kBytes>& c) {
+  return fma(a.lower(), b.lower(), fma(a.upper(), b.upper(), c));
+}
+#endif
+
 /// Half as many columns as others: then both chains of each element of C stay in registers.
 template <>
 inline constexpr int kTileColumns<PairStep> = std::min(kTileVectors, 2) * 16;
@@ -204,100 +280,54 @@ struct RightPacking<BFloat16> {
 
   Dim pieces() const { return along_depth() ? ceiling(depth, kBf16Block) : ceiling(lines, kPanel); }
   void pack(Dim piece) const {
-    const Dim end = round_up(columns, kPanel), blocks = ceiling(depth, kBf16Block);
+    const Dim blocks = ceiling(depth, kBf16Block);
     if (along_depth())
-      for (Dim line = 0; line < end; line += kWidth) pack_block(line, piece);
+      for (Dim line = 0; line < columns; line += kPanel) pack_block(line, piece);
     else
-      for (Dim line = piece * kPanel; line < (piece + 1) * kPanel; line += kWidth)
-        for (Dim block = 0; block < blocks; ++block) pack_block(line, block);
+      for (Dim block = 0; block < blocks; ++block) pack_block(piece * kPanel, block);
   }
   void pack() const {
     for (Dim piece = 0; piece < pieces(); ++piece) pack(piece);
   }
 
  private:
-  static constexpr int kPanel = kTileColumns<P>, kWidth = std::is_same_v<P, TilePair> ? tiles::kRows : kPanel;
-  static constexpr int kSteps = P::kBlockSteps;
+  static constexpr int kPanel = kTileColumns<P>, kSteps = P::kBlockSteps;
   bool along_depth() const { return x.row_stride == 1; }
 
+  /// One block of the panel that begins with `line`.
   void pack_block(Dim line, Dim block) const {
-    const Dim k = block * kBf16Block;
-    P* const panel = memory + line / kPanel * panel_size<Side::right, P>(depth) + line % kPanel * steps_of<P>(depth);
-    auto* const words = reinterpret_cast<std::uint32_t*>(panel + block * kSteps * kWidth);
-    with_whole_block<kWidth>(x.block(line, k), lines - line, depth - k, [&](const View<BFloat16>& from) {
+    P* const panel = memory + line / kPanel * panel_size<Side::right, P>(depth);
+    const auto pack = [&]<int Lines>(Dim first, P* to, Dim width) {
+      pack_lines<Lines>(line + first, block * kBf16Block, reinterpret_cast<std::uint32_t*>(to), width);
+    };
+    if constexpr (std::is_same_v<P, TilePair>) {
+      constexpr int kRows = tiles::kRows;
+      for (Dim i = 0; i < kPanel; i += kRows)
+        pack.template operator()<kRows>(i, panel + i * steps_of<P>(depth) + block * kSteps * kRows, kRows);
+    } else {
+      constexpr int kVector = Lanes<P>::kCount;
+      const Dim width = panel_width<P>(columns - line);
+      P* const to = panel + block * kSteps * width;
+      if (width < kVector) return pack.template operator()<kVector / 2>(0, to, width);
+      for (Dim i = 0; i < width; i += kVector) pack.template operator()<kVector>(i, to + i, width);
+    }
+  }
+
+  /// So many lines, whose words of one step lie beside each other, `width` words from one step to the next.
+  template <int Lines>
+  void pack_lines(Dim line, Dim k, std::uint32_t* words, Dim width) const {
+    with_whole_block<Lines>(x.block(line, k), lines - line, depth - k, [&](const View<BFloat16>& from) {
       if (from.column_stride == 1) {
-        std::uint32_t rows[kWidth][kSteps];
-        for (int i = 0; i < kWidth; ++i) arrange<P>(from.data + i * from.row_stride, rows[i]);
-        turn(rows[0], kSteps, kWidth, kSteps, words, kWidth);
+        std::uint32_t rows[Lines][kSteps];
+        for (int i = 0; i < Lines; ++i) arrange<P>(from.data + i * from.row_stride, rows[i]);
+        turn(rows[0], kSteps, Lines, kSteps, words, width);
       } else {
         for (int step = 0; step < kSteps; ++step)
-          interleave<P, kWidth>(from.data, from.column_stride, step, words + step * kWidth);
+          interleave<P, Lines>(from.data, from.column_stride, step, words + step * width);
       }
     });
   }
 };
-
-/// A vector of words of as many lines in one step.
-template <>
-struct Lanes<WideStep> : Lanes<float> {
-  Lanes(const Lanes<float>& x) : Lanes<float>(x) {}  // NOLINT: floats are what the words are
-  Lanes() = default;
-  Lanes(WideStep step) : Lanes<float>(std::bit_cast<float>(step.word)) {}  // NOLINT: as all Lanes
-  static Lanes load(const WideStep* from) { return Lanes<float>::load(reinterpret_cast<const float*>(from)); }
-};
-inline Lanes<float> fma(const Lanes<WideStep>& a, const Lanes<WideStep>& b, const Lanes<float>& c) {
-  return fma<float>(a, b, c);
-}
-
-#if defined(__AVX512BF16__)
-template <>
-struct Lanes<PairStep> {
-  static constexpr int kCount = 16;
-  __m512bh words;
-
-  Lanes() = default;
-  Lanes(PairStep step) : words(std::bit_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(step.word)))) {}  // NOLINT
-  static Lanes load(const PairStep* from) {
-    Lanes x;
-    x.words = std::bit_cast<__m512bh>(_mm512_loadu_si512(from));
-    return x;
-  }
-};
-/// The upper products are added to c, then the lower ones.
-inline Lanes<float> fma(const Lanes<PairStep>& a, const Lanes<PairStep>& b, const Lanes<float>& c) {
-  Lanes<float> y;
-  y.packets[0] = _mm512_dpbf16_ps(c.packets[0], a.words, b.words);
-  return y;
-}
-#else
-/// The same without the instruction, for tests.
-template <>
-struct Lanes<PairStep> {
-  static constexpr int kCount = 16;
-  std::uint32_t words[kCount];
-
-  Lanes() = default;
-  Lanes(PairStep step) { std::fill_n(words, kCount, step.word); }  // NOLINT: as all Lanes
-  static Lanes load(const PairStep* from) {
-    Lanes x;
-    std::memcpy(&x, from, sizeof x);
-    return x;
-  }
-  Lanes<float> upper() const {
-    alignas(64) float x[kCount];
-    for (int i = 0; i < kCount; ++i) x[i] = std::bit_cast<float>(words[i] & 0xffff0000u);
-    return Lanes<float>::load(x);
-  }
-  Lanes<float> lower() const {
-    alignas(64) float x[kCount];
-    for (int i = 0; i < kCount; ++i) x[i] = std::bit_cast<float>(words[i] << 16);
-    return Lanes<float>::load(x);
-  }
-};
-inline Lanes<float> fma(const Lanes<PairStep>& a, const Lanes<PairStep>& b, const Lanes<float>& c) {
-  return fma(a.lower(), b.lower(), fma(a.upper(), b.upper(), c));
-}
-#endif
 
 /// The mode that a thread must be in, while this lives, to multiply panels of P.
 template <class P>

@@ -34,7 +34,7 @@ void for_vectors(Dim columns, F&& f) {
   using Whole = Lanes<C>;
   using Half = Lanes<C, 32>;
   constexpr int kMost = kTileColumns<P> / Whole::kCount;
-  if constexpr (std::is_same_v<P, C>)
+  if constexpr (!std::is_same_v<P, TilePair>)
     if (columns <= Half::kCount) return f.template operator()<1, Half>();
   if constexpr (kMost >= 4)
     if (columns > 3 * Whole::kCount) return f.template operator()<4, Whole>();
@@ -59,7 +59,7 @@ inline __attribute__((always_inline)) void multiply_step(View<P>& a, const P*& b
     for (int j = 0; j < Vectors; ++j) c[i][j] = fma(row, column[j], c[i][j]);
   }
   a.data += a.column_stride;
-  b += std::is_floating_point_v<P> ? Vectors * Factors::kCount : kTileColumns<P>;
+  b += Vectors * Factors::kCount;
 }
 
 /// The inner loop: accumulators += kTileRows rows of A · panel of B. A is a packed panel, or lies in memory as it is.
@@ -97,11 +97,12 @@ inline __attribute__((always_inline)) void for_tile(F&& f) {
 template <class P, class V, int Vectors>
 inline __attribute__((always_inline)) void add_blocks(Dim steps, View<P> a, const P* b, Tile<P, V, Vectors>& tile) {
   constexpr int kChain = P::kBlockSteps / 2;
+  constexpr Dim kWidth = Vectors * V::kCount;
   constexpr bool kInTurn = kTileVectors > 1 && 2 * kTileRows<P> * Vectors <= 24;
-  for (Dim step = 0; step < steps; step += 2 * kChain, a = a.block(0, 2 * kChain), b += 2 * kChain * kTileColumns<P>) {
+  for (Dim step = 0; step < steps; step += 2 * kChain, a = a.block(0, 2 * kChain), b += 2 * kChain * kWidth) {
     Tile<P, V, Vectors> even, odd;
     View<P> a_even = a, a_odd = a.block(0, kChain);
-    const P *b_even = b, *b_odd = b + kChain * kTileColumns<P>;
+    const P *b_even = b, *b_odd = b + kChain * kWidth;
     for_tile<P, Vectors>([&](int i, int j) { even[i][j] = V(0); });
     if constexpr (!kInTurn) multiply_panels<P, V, Vectors>(kChain, a_even, b_even, even);
     for_tile<P, Vectors>([&](int i, int j) { odd[i][j] = V(0); });

@@ -299,6 +299,8 @@ void CorpusWriter::save() {
                       {"bytes", place_.bytes},
                       {"lines", place_.lines},
                       {"invalid_bytes", {invalid.count, invalid.first_line, invalid.first_column}},
+                      {"tokens", place_.tokens},
+                      {"unknown_tokens", place_.unknown},
                       {"text_bytes", text_bytes_},
                       {"share", share_},
                       {"sentences_in_documents", writer_->last_document_end()},
@@ -319,7 +321,9 @@ void CorpusWriter::go_on() {
   place_ = {.file = static_cast<std::size_t>(reader.whole("file", {0, std::ssize(inputs_) - 1})),
             .bytes = whole("bytes"),
             .lines = whole("lines"),
-            .invalid = {}};
+            .invalid = {},
+            .tokens = reader.whole("tokens", {}),
+            .unknown = reader.whole("unknown_tokens", {})};
   const io::Json& invalid = reader.list("invalid_bytes");
   if (invalid.size() != 3 || !std::ranges::all_of(invalid, [](const io::Json& n) { return n.is_number_unsigned(); }))
     reader.refuse("invalid_bytes", "three numbers", &invalid);

@@ -160,8 +160,8 @@ class FileTokeniser {
     go_to(piece.file);
     for (std::uint64_t& end : piece.ends) end += place_.bytes;
     sink_.take({place_.file, piece.ids, piece.sentences, piece.ends});
-    tokens_ += std::ssize(piece.ids);
-    unknown_ += piece.unknown;
+    place_.tokens += std::ssize(piece.ids);
+    place_.unknown += piece.unknown;
     place_.invalid.add(piece.invalid, place_.lines);
     place_.lines += piece.lines;
     place_.bytes += piece.bytes;
@@ -170,7 +170,8 @@ class FileTokeniser {
   }
 
   void go_to(std::size_t file) {
-    for (; place_.file < file; place_ = {.file = place_.file + 1}) end_file();
+    for (; place_.file < file; place_ = {.file = place_.file + 1, .tokens = place_.tokens, .unknown = place_.unknown})
+      end_file();
   }
   void end_file() {
     if (place_.invalid.count > 0) sink_.warn(place_.invalid.message(files_[place_.file].string()));
@@ -181,8 +182,8 @@ class FileTokeniser {
   /// A model of [UNK] would have fine losses.
   void warn_of_unknown() {
     constexpr double kUsual = 0.05;
-    if (start_.file > 0 || start_.bytes > 0) return;  // what is left of an interrupted corpus is not its share
-    const double share = static_cast<double>(unknown_) / static_cast<double>(std::max<std::int64_t>(tokens_, 1));
+    const double share =
+        static_cast<double>(place_.unknown) / static_cast<double>(std::max<std::int64_t>(place_.tokens, 1));
     if (share > kUsual)
       sink_.warn(fmt::format("{}: {:.0f} % of the tokens are [UNK]; hint: is the vocabulary of this language?",
                              names_of(files_), 100 * share));
@@ -197,8 +198,7 @@ class FileTokeniser {
   std::vector<text::CachingTokenizer> tokenizers_;
   std::size_t file_;  // that is read
   std::optional<LineBlocks> blocks_;
-  TextPlace place_;                        // that was taken
-  std::int64_t tokens_ = 0, unknown_ = 0;  // since the start
+  TextPlace place_;  // that was taken
 };
 
 /// Keeps all.

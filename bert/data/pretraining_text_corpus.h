@@ -78,6 +78,8 @@ struct TextPlace {
   std::uint64_t bytes = 0;          ///< of its text, after decompression
   std::uint64_t lines = 0;          ///< before it in the file
   text::InvalidBytes invalid = {};  ///< before it in the file
+  std::int64_t tokens = 0;          ///< before it in all files
+  std::int64_t unknown = 0;         ///< of these, [UNK]
 };
 
 /// The tokens of some lines of file number `file`. `lengths` are those of sentences, with 0 where a document ends;

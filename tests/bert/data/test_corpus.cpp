@@ -219,16 +219,16 @@ TEST_CASE("lines of JSON and compressed files hold the documents that plain text
   CHECK(!fs::exists(directory / "other.partial"));
 }
 
-TEST_CASE("a corpus that is interrupted anywhere goes on to the same bytes, whatever threads and blocks") {
+TEST_CASE("a corpus that is interrupted anywhere goes on to the same bytes and warnings, whatever threads and blocks") {
   const TemporaryDirectory directory;
   const text::Tokenizer tokenizer = tokenizer_of();
-  write_text(directory / "a.txt", "x\xFF y\n" + some_text(60));
+  write_text(directory / "a.txt", "x\xFF y\n" + std::string(300, '?') + "\n" + some_text(60));
   write_text(directory / "b.gz", support::gzipped(some_text(30, 60)));
   CorpusJob job{.inputs = {directory / "a.txt", directory / "b.gz"}, .output = directory / "whole", .shards = 3};
   const CorpusResult whole = write_corpus(job, tokenizer);
   const auto expected = contents(directory / "whole");
   CHECK(whole.manifest.shards.size() == 3);
-  REQUIRE(whole.warnings.size() == 1);
+  REQUIRE(whole.warnings.size() == 2);
 
   job.save_bytes = 1000;
   job.block_bytes = 300;

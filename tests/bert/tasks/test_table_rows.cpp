@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "io/signals.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -368,4 +369,19 @@ TEST_CASE("a last row with other columns is kept with its number, and rows that 
   CHECK(support::refusal(Failure::input, [&] {
           setting.read(custom_task({}), "text\tlabel\na\t\nb\tx\n", {.on_bad = OnBadRow::keep});
         }) == (setting.directory / "train.tsv").string() + ":2: label: expected one, got an empty cell");
+}
+
+TEST_CASE("reading a table ends when the process is asked to leave, and so does a walk over its rows") {
+  const Setting setting;
+  const std::filesystem::path file = setting.directory / "table.tsv";
+  support::write_text(file, many_rows());
+  const Task task = custom_task({});
+  const auto read = [&] { return read_rows(task, file, OnBadRow::fail); };
+  const Table table = read();
+  const io::LeaveRequest leave;
+  const std::string reason = "interrupted while reading a table: nothing was written";
+  CHECK(support::refusal(Failure::interrupted, read).starts_with(reason));
+  CHECK(support::refusal(Failure::interrupted, [&] {
+          walk_examples(task, table, true, OnBadRow::fail, [](const Example&) {});
+        }).starts_with(reason));
 }

@@ -241,8 +241,8 @@ void MpiCollective::wait(const std::function<Look()>& look, const std::function<
   RunningTime since_moved;
   double looked = 0;      // for how many seconds nothing had moved at the last look
   bool troubled = false;  // whether that look found trouble
-  watchdog_.expect(timeout_ + kTelling);
   while (true) {
+    watchdog_.expect(std::max(kTelling, timeout_ + kTelling - since_moved.seconds()));
     const auto [moved, error] = look();
     if (!error.empty()) give_up({error, {}}, since_moved.seconds());
     if (moved == Moved::all) break;
@@ -250,7 +250,6 @@ void MpiCollective::wait(const std::function<Look()>& look, const std::function<
       since_moved.restart();
       looked = 0;
       troubled = false;
-      watchdog_.expect(timeout_ + kTelling);  // what moves all the time is never looked at below
     }
     const double waited = since_moved.seconds();
     if (waited < kSpin) {
@@ -260,7 +259,6 @@ void MpiCollective::wait(const std::function<Look()>& look, const std::function<
     sleep_for(waited < 100 * kSpin ? kSpin / 2 : 10 * kSpin);
     if (waited - looked < kLook) continue;
     looked = waited;
-    watchdog_.expect(std::max(kTelling, timeout_ + kTelling - waited));
     // The first look does not count: what a process sent before it went may still be on its way.
     const Trouble found = trouble(waited, open());
     if (troubled && !found.reason.empty()) give_up(found, waited);

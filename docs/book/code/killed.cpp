@@ -1,6 +1,7 @@
 // Saves a checkpoint and is killed: before the first call that changes the disk, before the second, … What is left?
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -91,7 +92,9 @@ void try_all(const char* name, const fs::path& directory, const std::function<vo
 }  // namespace
 
 int main() {
-  const fs::path directory = fs::temp_directory_path() / ("book_killed-" + std::to_string(::getpid()));
+  std::string place = fs::temp_directory_path() / "book_killed-XXXXXX";  // a name that nobody can guess
+  if (mkdtemp(place.data()) == nullptr) return std::perror(place.c_str()), 1;
+  const fs::path directory = place;
   const fs::path file = directory / "weights";
   try_all(
       "overwritten:", directory, [&](io::Files& files) { write_weights(files, file, kOld); },

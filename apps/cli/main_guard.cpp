@@ -219,12 +219,14 @@ int report(const std::string& what, Failure failure) {
   return static_cast<int>(failure);
 }
 
+constexpr const char* kLimitsHint = "; hint: ulimit -v or a container may limit what there is";
+
 /// What to do if memory runs out: the flag that says how much is computed at once, if the program has one; else where a
 /// limit may come from.
 std::string memory_hint(const CLI::App& command) {
   for (const char* flag : {"--micro-batch-size", "--max-batch-tokens", "--batch-size"})
     if (command.get_option_no_throw(flag)) return fmt::format("; hint: a smaller {} needs less", flag);
-  return "; hint: ulimit -v or a container may limit what there is";
+  return kLimitsHint;
 }
 
 /// Memory may run out where nothing may be thrown: a value of JSON takes some to be destroyed. That ends a program,
@@ -234,7 +236,7 @@ std::string memory_hint(const CLI::App& command) {
     if (std::current_exception()) throw;
   } catch (const std::bad_alloc&) {
     std::fflush(stdout);
-    std::fputs("error: out of memory on the host\n", stderr);
+    std::fprintf(stderr, "error: out of memory on the host%s\n", kLimitsHint);
     std::fflush(stderr);
     std::_Exit(static_cast<int>(Failure::memory));
   } catch (...) {

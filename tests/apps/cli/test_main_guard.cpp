@@ -190,7 +190,8 @@ TEST_CASE("memory that runs out where nothing may be thrown is one line and an e
   waitpid(child, &status, 0);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 7);
-  CHECK(support::read_text(directory / "error") == "error: out of memory on the host\n");
+  CHECK(support::read_text(directory / "error") ==
+        "error: out of memory on the host; hint: ulimit -v or a container may limit what there is\n");
 }
 
 TEST_CASE("an error of another process than the first of several begins with process and host") {

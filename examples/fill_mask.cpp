@@ -10,6 +10,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <string_view>
 
 #include "autograd/ops.h"
 #include "bert/directory/model_directory.h"
@@ -19,6 +20,8 @@
 using namespace bertrand;
 
 int main(int argc, char** argv) try {
+  if (argc > 1 && std::string_view(argv[1]) == "--help")
+    return std::puts("usage: example_fill_mask DIRECTORY [\"a text with [MASK]\"]"), 0;
   if (argc < 2) fail(Failure::usage, "expected a directory with a BERT, got none; hint: example_tiny_bert makes one");
   const std::string directory = argv[1], asked = argc > 2 ? argv[2] : "the sun rises in the [MASK]";
   const auto backend = open_cpu();

@@ -5,6 +5,7 @@
 // Hugging Face's format, which other programs read too.
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include "nn/layers.h"
 #include "nn/weights.h"
@@ -27,6 +28,7 @@ struct Network : nn::Module {
 
 /// The argument is a folder for the file. It is made if it is not there.
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--help") return std::puts("usage: example_save_and_load FOLDER"), 0;
   if (argc != 2 || argv[1][0] == '-') {
     std::fputs("usage: example_save_and_load FOLDER\n", stderr);
     return 2;

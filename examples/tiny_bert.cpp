@@ -3,6 +3,7 @@
 // What to see: sequences of different lengths are packed without padding; the head runs on masked rows only; the whole
 // of pre-training is data, a forward pass, backward(), and an optimizer step.
 #include <cstdio>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,7 @@ bert::Config tiny(Dim words) {
 
 /// The argument, if there is one, is a folder that the model is saved in: example_fill_mask reads it.
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--help") return std::puts("usage: example_tiny_bert [FOLDER]"), 0;
   const auto backend = open_cpu({.threads = 1});
   const text::Tokenizer tokenizer(text::Vocabulary::parse(vocabulary_of_page(), "the page"));
   const bert::Config config = tiny(tokenizer.vocabulary().size());

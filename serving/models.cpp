@@ -89,9 +89,12 @@ std::string ServedModel::pooling() const { return io::name_in(inference::pooling
 
 std::vector<std::string> ServedModel::labels() const { return config_.labels; }
 
+tasks::Kind ServedModel::kind_of_classifier() const {
+  return inference::kind_of_classifier(config_, labels().size(), place_.directory);
+}
+
 const char* ServedModel::scores_name() const {
-  return inference::kind_of_classifier(config_, labels().size()) == tasks::Kind::regression ? "logits"
-                                                                                            : "probabilities";
+  return kind_of_classifier() == tasks::Kind::regression ? "logits" : "probabilities";
 }
 
 std::string ServedModel::precision() const { return std::string(name_of(dtype_)); }

@@ -40,6 +40,7 @@ class ServedModel {
   inference::Head head() const { return head_; }
   const bert::Config& config() const { return config_; }
   std::vector<std::string> labels() const;
+  tasks::Kind kind_of_classifier() const;
   /// What dialects call the numbers of a classifier: "probabilities", and of a regression "logits".
   const char* scores_name() const;
   int max_length() const { return options_.max_seq_length; }  ///< tokens that are read at once

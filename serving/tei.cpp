@@ -87,7 +87,7 @@ ModelPointer reranker(const Models& models) {
   for (const ModelPointer& model : models.all()) {
     if (model->head() != Head::classify) continue;
     const std::size_t labels = model->labels().size();
-    const tasks::Kind kind = inference::kind_of_classifier(model->config(), labels);
+    const tasks::Kind kind = model->kind_of_classifier();
     if (labels == 1 || (labels == 2 && kind == tasks::Kind::classification && model->labels()[0] != "relevant"))
       return model;
   }

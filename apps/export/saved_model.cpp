@@ -18,6 +18,7 @@ void write_saved_model(io::Files& files, const std::filesystem::path& directory,
                  saved_model_of({.config = model.config,
                                  .architecture = model.architecture,
                                  .pooler_layer = model.pooler_layer,
+                                 .source = model.source,
                                  .weights = std::move(weights)}));
 }
 

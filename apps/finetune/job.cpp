@@ -60,9 +60,8 @@ Job read_job(Options& options) {
   bert::require_room_for_text(config, options.model);
   if (options.train.empty() && options.task == "custom" && !training::is_given("--kind", options.settings.command))
     if (config.labels.size() == 1 || io::find_choice(tasks::problem_types(), config.problem_type))
-      options.kind = io::name_in(
-          tasks::kinds(),
-          inference::kind_of_classifier(config, config.labels.size(), bert::config_file(options.model).string()));
+      options.kind =
+          io::name_in(tasks::kinds(), inference::kind_of_classifier(config, config.labels.size(), options.model));
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   const std::optional<std::int64_t> trained = options.train.empty() ? trained_length(options.model) : std::nullopt;
   options.settings.max_seq_length =

@@ -229,10 +229,11 @@ class Outputs {
 };
 
 /// Regression has numbers instead of probabilities.
-void add_sequence_outputs(const Scope& root, const bert::Config& config, const Output& logits, Outputs& outputs) {
-  const Dims dims{-1, std::ssize(config.labels)};
+void add_sequence_outputs(const Scope& root, const SavedModelBert& model, const Output& logits, Outputs& outputs) {
+  const std::vector<std::string>& labels = model.config.labels;
+  const Dims dims{-1, std::ssize(labels)};
   outputs.add("logits", logits, dims);
-  const tasks::Kind kind = inference::kind_of_classifier(config, config.labels.size());
+  const tasks::Kind kind = inference::kind_of_classifier(model.config, labels.size(), model.source);
   if (kind == tasks::Kind::regression) return;
   const bool has_any = kind == tasks::Kind::multi_label;
   outputs.add("probabilities", root.f32(has_any ? "Sigmoid" : "Softmax", {logits}), dims);
@@ -246,8 +247,7 @@ void add_head(const Scope& root, const SavedModelBert& model, const Bert& bert, 
   const Dim labels = std::ssize(model.config.labels), vocabulary = model.config.vocab_size;
   const Scope cls = root / "cls";
   switch (model.architecture) {
-    case sequence_classification:
-      return add_sequence_outputs(root, model.config, classifier(root, bert.pooled(x)), outputs);
+    case sequence_classification: return add_sequence_outputs(root, model, classifier(root, bert.pooled(x)), outputs);
     case token_classification: {
       const Output logits = by_token(classifier(root, x), labels);
       outputs.add("logits", logits, {-1, -1, labels});

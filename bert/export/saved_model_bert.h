@@ -1,5 +1,6 @@
 // BERT and its heads as a TensorFlow graph, with the names of google-research/bert.
 #pragma once
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -13,6 +14,7 @@ struct SavedModelBert {
   const bert::Config& config;
   bert::Architecture architecture;
   bert::PoolerLayer pooler_layer;           ///< of an encoder alone
+  std::filesystem::path source;             ///< the model's, for messages
   std::map<std::string, tf::Dims> weights;  ///< the shape of each by Google's name
 };
 

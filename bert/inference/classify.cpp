@@ -11,7 +11,7 @@
 
 namespace bertrand::inference {
 
-tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels, const std::string& file) {
+tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels, const std::filesystem::path& model) {
   using enum tasks::Kind;
   const io::Choices<tasks::Kind>& types = tasks::problem_types();
   const auto kind = io::find_choice(types, config.problem_type);
@@ -19,11 +19,13 @@ tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels, c
     fail(Failure::model,
          "{}: problem_type: expected two labels or more for {}, got one; hint: {} gives its output as it is, {} a "
          "probability",
-         file, config.problem_type, io::name_in(types, regression), io::name_in(types, multi_label));
+         bert::config_file(model).string(), config.problem_type, io::name_in(types, regression),
+         io::name_in(types, multi_label));
   if (kind) return *kind;
   if (!config.problem_type.empty())
-    fail(Failure::model, "{}: problem_type: expected {}, {} or {}, got {}", file, io::name_in(types, classification),
-         io::name_in(types, regression), io::name_in(types, multi_label), io::shown(config.problem_type));
+    fail(Failure::model, "{}: problem_type: expected {}, {} or {}, got {}", bert::config_file(model).string(),
+         io::name_in(types, classification), io::name_in(types, regression), io::name_in(types, multi_label),
+         io::shown(config.problem_type));
   // One output that is not said to be a number is a label that holds or not: transformers' pipeline and cross-encoders.
   return labels == 1 ? multi_label : classification;
 }
@@ -35,7 +37,7 @@ class Classifier : public ModelPredictor {
   explicit Classifier(Model model)
       : ModelPredictor(std::move(model)),
         labels_(model_.config.labels),
-        kind_(kind_of_classifier(model_.config, labels_.size(), bert::config_file(model_.directory).string())),
+        kind_(kind_of_classifier(model_.config, labels_.size(), model_.directory)),
         network_(model_, Head::classify, static_cast<Dim>(labels_.size())) {}
 
   io::Json request(std::string_view line, const std::string&) const override {

@@ -30,9 +30,9 @@ const io::Choices<Head>& heads();
 Head head_of(const bert::Config& config, const std::filesystem::path& directory);
 
 /// What a classifier with so many labels says of them: as config.json's problem_type has it; without one, a probability
-/// if there is one label, else one of them. Throws Error(Failure::model) naming `file` for a type that is none, and for
-/// a choice among one label, as transformers does.
-tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels, const std::string& file = "config.json");
+/// if there is one label, else one of them. Throws Error(Failure::model) naming the file of `model` for a type that is
+/// none, and for a choice among one label, as transformers does.
+tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels, const std::filesystem::path& model);
 
 enum class Pooling {
   mean,   ///< of the rows of all tokens, [CLS] and [SEP] among them, as sentence-transformers

@@ -136,6 +136,17 @@ TEST_CASE("a SavedModel whose output cannot be made is refused and leaves nothin
   CHECK(names_in(directory / "") == std::vector<std::string>{"file", "model"});
 }
 
+TEST_CASE("a SavedModel of a problem type that is none is refused with the file that says it") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForSequenceClassification>(
+      directory / "model",
+      {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .problem_type = "multi_label"}, 2);
+  const auto outcome = export_as("saved-model", directory / "model", directory / "served");
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error.find("error: " + (directory / "model/config.json").string() + ": problem_type: expected ") !=
+        std::string::npos);
+}
+
 TEST_CASE("a disk that fails leaves a SavedModel whole or not there") {
   const support::TemporaryDirectory directory;
   support::write_small_classifier(directory / "model");

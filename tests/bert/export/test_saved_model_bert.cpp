@@ -79,6 +79,7 @@ DecodedSavedModel saved(Architecture architecture, const bert::Config& config = 
       exporting::saved_model_of({.config = config,
                                  .architecture = architecture,
                                  .pooler_layer = pooler_layer,
+                                 .source = "",
                                  .weights = google_weights(architecture, pooler_layer)}));
 }
 
@@ -275,6 +276,7 @@ TEST_CASE("weights that no node reads and weights that are missing are mistakes 
       exporting::saved_model_of({.config = config,
                                  .architecture = Architecture::encoder,
                                  .pooler_layer = PoolerLayer::present,
+                                 .source = "",
                                  .weights = weights});
     });
   };

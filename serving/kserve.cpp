@@ -191,6 +191,7 @@ Json metadata(const ServedModel& model) {
     inputs.push_back(tensor(ids, "INT64", matrix));
   switch (model.head()) {
     case Head::classify: outputs.push_back(tensor(model.scores_name(), "FP32", matrix)); break;
+    case Head::choose: outputs.push_back(tensor("logits", "FP32", matrix)); break;
     case Head::embed: outputs.push_back(tensor("embedding", "FP32", matrix)); break;
     case Head::tokens: outputs.push_back(tensor("probabilities", "FP32", Json::array({-1, -1, -1}))); break;
     case Head::answer:

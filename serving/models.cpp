@@ -109,6 +109,7 @@ std::size_t ServedModel::bytes_of(const inference::Query& query) const {
   std::size_t answer = kObject;
   switch (head_) {
     case Head::classify: answer += labels * kObject; break;
+    case Head::choose: answer += query.sequences.size() * kNumber; break;
     case Head::tokens: answer += query.words * inference::kWordBytes + tokens * labels * kNumber; break;
     case Head::answer:
       answer += tokens * 2 * kNumber + static_cast<std::size_t>(options_.top_k) * 2 * kObject;

@@ -71,6 +71,7 @@ Json outputs_of(const ServedModel& model) {
   const auto labels = std::ssize(model.labels());
   switch (model.head()) {
     case Head::classify: return {{model.scores_name(), tensor(model.scores_name(), "DT_FLOAT", 2, labels)}};
+    case Head::choose: return {{"logits", tensor("logits", "DT_FLOAT", 2, 1)}};
     case Head::tokens: return {{"probabilities", tensor("probabilities", "DT_FLOAT", 3, labels)}};
     case Head::answer:
       return {{"start_logits", tensor("start_logits", "DT_FLOAT", 2, -1)},

@@ -78,8 +78,9 @@ void add_answer_flags(CLI::App& command, Options& options) {
 }
 
 void score_texts(const Options& options, tasks::Kind kind) {
-  const auto& [text, pair, label, id, header] = options.columns;
-  const bool is_custom = options.task == "custom", has_columns = !(text + pair + label + id).empty() || !header;
+  const auto& [text, pair, choices, label, id, header] = options.columns;
+  const bool is_custom = options.task == "custom",
+             has_columns = !(text + pair + choices + label + id).empty() || !header;
   if (!is_custom && has_columns)
     fail(Failure::usage, "--task: expected custom with flags for columns, got {}", options.task);
   const tasks::Task task =
@@ -100,14 +101,12 @@ void add_text_flags(CLI::App& command, Options& options) {
   command.add_option("--task", options.task, "of finetune, whose columns and figures are meant (default custom)")
       ->type_name("NAME");
   // Defaults and forms are those of finetune.
-  for (const auto& [name, column] : {std::pair("text", &options.columns.text),
-                                     {"text-pair", &options.columns.pair},
-                                     {"label", &options.columns.label},
-                                     {"id", &options.columns.id}})
-    command
-        .add_option(fmt::format("--{}-column", name), *column,
-                    fmt::format("of --data, as --{}-column of finetune", name))
-        ->type_name("COLUMN");
+  for (const auto& [name, column] : {std::pair("--text-column", &options.columns.text),
+                                     {"--text-pair-column", &options.columns.pair},
+                                     {"--choice-columns", &options.columns.choices},
+                                     {"--label-column", &options.columns.label},
+                                     {"--id-column", &options.columns.id}})
+    command.add_option(name, *column, fmt::format("of --data, as {} of finetune", name))->type_name("COLUMN");
   command.add_flag("--header,!--no-header", options.columns.header,
                    "the first row of --data names the columns (default)");
 }

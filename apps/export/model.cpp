@@ -29,7 +29,7 @@ Architecture architecture_of(const bert::Config& config, const std::filesystem::
 
 bert::PoolerLayer pooler_layer_of(Architecture architecture, const Shapes& shapes) {
   const bool has_one = architecture == Architecture::sequence_classification ||
-                       architecture == Architecture::pretraining ||
+                       architecture == Architecture::multiple_choice || architecture == Architecture::pretraining ||
                        (architecture == Architecture::encoder && shapes.contains(kPooler));
   return has_one ? bert::PoolerLayer::present : bert::PoolerLayer::absent;
 }

@@ -45,6 +45,13 @@ std::optional<std::int64_t> trained_length(const std::filesystem::path& model) {
        bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
 }
 
+/// "1 example", or with choices "1 example with 4 choices each".
+std::string examples_text(const objectives::FineTuningTask& task, std::int64_t sequences) {
+  const std::int64_t each = task.sequences_of_example();
+  const std::string text = io::counted(sequences / each, "example");
+  return each == 1 ? text : fmt::format("{} with {} choices each", text, each);
+}
+
 }  // namespace
 
 Job read_job(Options& options) {
@@ -95,7 +102,7 @@ void report_validity(const Job& job) {
       least = std::min(least, examples->tokens(i));
       most = std::max(most, examples->tokens(i));
     }
-    io::say(fmt::format("{}: {} of {}{}\n", path.string(), io::counted(examples->size(), "example"),
+    io::say(fmt::format("{}: {} of {}{}\n", path.string(), examples_text(*job.task, examples->size()),
                         least < most ? fmt::format("{} to ", least) : "", io::counted(most, "token")));
   };
   describe(options.train, objectives::File::train);
@@ -133,7 +140,8 @@ training::RunIdentity identity_of(const Job& job) {
 std::string evaluated_text(const Job& job) {
   const Options& options = job.options;
   const auto count_of = [&](objectives::File file) {
-    if (const tasks::EncodedDataset* examples = job.task->examples(file)) return examples->size();
+    if (const tasks::EncodedDataset* examples = job.task->examples(file))
+      return examples->size() / job.task->sequences_of_example();
     return job.task->streamed(file)->examples;
   };
   const std::int64_t evaluated = count_of(objectives::File::evaluation);

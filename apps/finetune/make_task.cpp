@@ -28,15 +28,23 @@ objectives::SpanTask::Options span_options(const Options& options, int max_lengt
   return spans;
 }
 
+constexpr const char* kMultipleChoice = "BertForMultipleChoice";
+
+const char* architecture_of(const Options& options) {
+  if (options.finds_spans()) return "BertForQuestionAnswering";
+  if (options.token_options()) return "BertForTokenClassification";
+  return !options.ranks() && options.make_task().has_choices() ? kMultipleChoice : "BertForSequenceClassification";
+}
+
 /// A model that is used as it is must be one for the task, if its config.json says what it is for.
 void check_architecture(const Options& options, const bert::Config& config) {
-  const char* const expected = options.finds_spans()     ? "BertForQuestionAnswering"
-                               : options.token_options() ? "BertForTokenClassification"
-                                                         : "BertForSequenceClassification";
+  const char* const expected = architecture_of(options);
   const std::vector<std::string>& known = config.architectures;
   if (!options.train.empty() || known.empty() || std::ranges::count(known, expected) > 0) return;
-  fail(Failure::model, "{}: architectures: expected {} for --task {}, got {}; hint: --train makes one of it",
-       bert::config_file(options.model).string(), expected, options.task, fmt::join(known, ", "));
+  const bool lacks_columns = options.task == "custom" && std::ranges::count(known, kMultipleChoice) > 0;
+  fail(Failure::model, "{}: architectures: expected {} for --task {}, got {}; hint: {}",
+       bert::config_file(options.model).string(), expected, options.task, fmt::join(known, ", "),
+       lacks_columns ? "--choice-columns has the texts to choose from" : "--train makes one of it");
 }
 
 }  // namespace

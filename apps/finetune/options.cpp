@@ -129,7 +129,8 @@ void refuse_unknown_task(const std::string& name) {
                                                                {"token-classification", "ner, pos or tokens"},
                                                                {"qa", "squad or squad2"},
                                                                {"question-answering", "squad or squad2"},
-                                                               {"ranking", "msmarco"}};
+                                                               {"ranking", "msmarco"},
+                                                               {"multiple-choice", "swag, or custom --choice-columns"}};
   const auto other = of_others.find(name);
   fail(Failure::usage, "--task: expected one of {}, got {}{}", fmt::join(names, ", "), name,
        other != of_others.end() ? "; hint: --task " + other->second : io::did_you_mean(name, names));
@@ -231,9 +232,16 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
   table.text(
       {"--text-pair-column",
        "name or number of the second text's column (default, without --text-column, the usual partner of the first: "
-       "text_pair, sentence2, text_b, question2, hypothesis, passage, in capitals or not)",
+       "text_pair, sentence2, text_b, question2, hypothesis, passage, in capitals or not); with --choice-columns what "
+       "each choice begins with (default nothing)",
        decisive, "", "COLUMN"},
       options.columns.pair);
+  table.text({"--choice-columns",
+              "for multiple choice: names or numbers of the columns with the texts of which one is right, as "
+              "ending0,ending1, or of one whose values are lists in JSON; the label is the name of a column, a number "
+              "from 0, or a letter, A for the first",
+              decisive, "", "COLUMNS"},
+             options.columns.choices);
   table.text({"--label-column",
               "name or number of the label's column (default the first there is of label, labels, class, category, "
               "intent, target, score, gold_label, in capitals or not); of multi-label also several columns of 0 and 1, "

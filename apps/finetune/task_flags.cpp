@@ -8,6 +8,7 @@
 #include "io/json.h"
 #include "io/line_source.h"
 #include "io/numbers.h"
+#include "io/split.h"
 #include "training/run/run_files.h"
 
 namespace bertrand::finetune {
@@ -27,6 +28,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
   return {{"--text-column", columns},
           {"--label-column", columns},
           {"--text-pair-column", custom},
+          {"--choice-columns", custom},
           {"--id-column", custom},
           {"--header", custom},
           {"--kind", custom},
@@ -78,7 +80,10 @@ std::vector<std::string> columns_of(const std::filesystem::path& file) {
 /// Whether the files that are read have all columns that are named. A number says nothing about another file.
 bool data_have_columns(const Options& options) {
   const std::string &text = options.columns.text, &pair = options.columns.pair, &label = options.columns.label;
+  const std::vector<std::string> choices = io::comma_list(options.columns.choices);
   for (const std::string& name : {text, pair, label})
+    if (io::number_in<std::size_t>(name)) return false;
+  for (const std::string& name : choices)
     if (io::number_in<std::size_t>(name)) return false;
   for (const auto& file : {options.evaluation, options.prediction}) {
     if (file.empty()) continue;
@@ -87,7 +92,8 @@ bool data_have_columns(const Options& options) {
     const bool has_label =
         has(label) || (options.kind == "multi-label" &&
                        std::ranges::all_of(tasks::split_labels(label, options.label_separator), has));
-    if (!has(text) || !has(pair) || (file == options.evaluation && !has_label)) return false;
+    if (!has(text) || !has(pair) || !std::ranges::all_of(choices, has) || (file == options.evaluation && !has_label))
+      return false;
   }
   return true;
 }
@@ -147,11 +153,11 @@ std::string take_flags_of_model(Options& options) {
     else if (flag.target.value() != usual)  // 0.0 is 0
       taken += (taken.empty() ? "" : ", ") + name + " " + value;
   };
-  const std::vector<std::string> of_columns = {"--text-column", "--text-pair-column", "--label-column", "--header",
-                                               "--no-header"};
+  const std::vector<std::string> of_columns = {"--text-column",  "--text-pair-column", "--choice-columns",
+                                               "--label-column", "--header",           "--no-header"};
   if (options.task == "custom" && std::ranges::none_of(of_columns, is_given)) {
     const Options before = options;
-    for (const char* name : {"--text-column", "--text-pair-column", "--label-column"}) take(name);
+    for (const char* name : {"--text-column", "--text-pair-column", "--choice-columns", "--label-column"}) take(name);
     if (options.kind == "multi-label") take("--label-separator");
     if (!data_have_columns(options)) {
       options = before;

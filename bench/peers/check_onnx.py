@@ -16,15 +16,17 @@ PAIRS = [(batch, part) for batch in (1, 2, 3, 5) for part in (0.0, 0.05, 0.12, 0
 
 
 def batches(config):
-    """Ids, masks with padding at the end, and types: 20 pairs of batch and length."""
+    """Ids, masks with padding at the end, and types: 20 pairs of batch and length; of multiple choice with three choices."""
     random = np.random.default_rng(1)
+    choices = (3,) if config["architectures"] == ["BertForMultipleChoice"] else ()
     for batch, part in PAIRS:
         length = max(1, min(round(part * config["max_position_embeddings"]), config["max_position_embeddings"], 128 if batch > 1 else 512))
-        mask = (np.arange(length)[None] < random.integers(1, length + 1, (batch, 1))).astype(np.int64)
+        rows = (batch, *choices)
+        mask = (np.arange(length) < random.integers(1, length + 1, (*rows, 1))).astype(np.int64)
         mask[0] = 1
-        yield {"input_ids": random.integers(0, config["vocab_size"], (batch, length)),
+        yield {"input_ids": random.integers(0, config["vocab_size"], (*rows, length)),
                "attention_mask": mask,
-               "token_type_ids": random.integers(0, config["type_vocab_size"], (batch, length))}
+               "token_type_ids": random.integers(0, config["type_vocab_size"], (*rows, length))}
 
 
 def expect(model_dir, file):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The peer of `finetune --task ner|squad|squad2|msmarco`: PyTorch and transformers with the settings of finetune's
+"""The peer of `finetune --task ner|squad|squad2|msmarco|custom`, of custom with --choice-columns choices: PyTorch and transformers with the settings of finetune's
 defaults: AdamW (no decay on biases and LayerNorm), linear warm-up over a tenth of the steps, clip 1, dropout of the model.
 usage: tasks_torch.py TASK MODEL_DIRECTORY TRAIN EVAL OUTPUT SEED EPOCHS THREADS longest|grouped|LENGTH [STEPS [LOSSES]]
 A batch is padded to its longest example or to LENGTH. With "grouped" it is cut into eight parts of like lengths, whose
 gradients are added, and dropout draws 16 bits an element: the same step in less than half the time, to compare what is
 learned, not how fast.
-Writes OUTPUT in the form that `evaluate` scores: word, tag, prediction; predictions.json; query, passage, rank. With STEPS
+Writes OUTPUT in the form that `evaluate` scores: word, tag, prediction; predictions.json; query, passage, rank; the columns
+of predictions.tsv. With STEPS
 it stops after so many and writes nothing. With LOSSES that is the whole run, its examples are in the order of the file,
 padding is no place for an answer (as in finetune; in transformers it is), and the loss of each step is a line of this file.
 With 0 EPOCHS the model is scored as it is. Prints one JSON line: examples per second (median over the steps)."""
@@ -15,7 +16,7 @@ import time
 
 import torch
 from torch.nn.functional import cross_entropy
-from transformers import (AutoTokenizer, BertForQuestionAnswering, BertForSequenceClassification,
+from transformers import (AutoTokenizer, BertForMultipleChoice, BertForQuestionAnswering, BertForSequenceClassification,
                           BertForTokenClassification, get_linear_schedule_with_warmup)
 
 task, directory, train_file, eval_file, output, seed, epochs, threads, padding = sys.argv[1:10]
@@ -23,7 +24,7 @@ most_steps = int(sys.argv[10]) if len(sys.argv) > 10 else None
 losses_file = open(sys.argv[11], "w") if len(sys.argv) > 11 else None
 BATCH = 32
 PART = 4
-LENGTH = {"ner": 128, "msmarco": 512}.get(task, 384)
+LENGTH = {"ner": 128, "custom": 128, "msmarco": 512}.get(task, 384)
 torch.set_num_threads(int(threads))
 torch.manual_seed(int(seed))
 tokenizer = AutoTokenizer.from_pretrained(directory)
@@ -31,6 +32,11 @@ tokenizer = AutoTokenizer.from_pretrained(directory)
 
 def pad(batch):
     """A list of encodings as tensors, padded to the longest of them or to a fixed length."""
+    if isinstance(batch[0]["input_ids"][0], list):  # choices
+        flat = pad([{key: one[key][i] for key in one if key != "labels"} for one in batch
+                    for i in range(len(one["input_ids"]))])
+        tensors = {key: value.view(len(batch), -1, value.shape[1]) for key, value in flat.items()}
+        return {**tensors, "labels": torch.tensor([one["labels"] for one in batch])} if "labels" in batch[0] else tensors
     width = int(padding) if padding.isdigit() else max(len(one["input_ids"]) for one in batch)
     filler = {"labels": -100}
     return {key: torch.tensor([one[key] + [filler.get(key, 0)] * (width - len(one[key])) for one in batch])
@@ -42,7 +48,7 @@ def groups_of(batch):
     """The parts of a batch whose gradients are computed one after another."""
     if padding != "grouped":
         return [batch]
-    batch = sorted(batch, key=lambda one: len(one["input_ids"]))
+    batch = sorted(batch, key=lambda one: len(one["input_ids"]) if task != "custom" else sum(map(len, one["input_ids"])))
     return [batch[i:i + PART] for i in range(0, len(batch), PART)]
 
 
@@ -159,6 +165,14 @@ def encode_passage(query, passage, label):
     return {"input_ids": ids, "token_type_ids": types, "attention_mask": [1] * len(ids), "labels": label}
 
 
+# ---- choices
+
+def encode_choices(row):
+    choices = row["choices"]
+    return {**tokenizer([row["text"]] * len(choices), choices, truncation="longest_first", max_length=LENGTH),
+            "labels": row["label"]}
+
+
 def loss_of(tensors):
     outputs = model(**tensors)
     if losses_file is None or task not in ("squad", "squad2"):
@@ -176,6 +190,9 @@ if task == "ner":
 elif task in ("squad", "squad2"):
     examples = [w for c, q in read_questions(train_file) for w in encode_question(c, q, True)]
     model = BertForQuestionAnswering.from_pretrained(directory, **attention)
+elif task == "custom":
+    examples = [encode_choices(json.loads(line)) for line in open(train_file, encoding="utf-8")]
+    model = BertForMultipleChoice.from_pretrained(directory, **attention)
 else:
     rows = [line.rstrip("\n").split("\t") for line in open(train_file, encoding="utf-8")]
     examples = [encode_passage(r[0], r[1 + i], 1 - i) for r in rows for i in (0, 1)]
@@ -245,6 +262,13 @@ with open(output, "w", encoding="utf-8") as out:
     elif task in ("squad", "squad2"):
         windows = [w for c, q in read_questions(eval_file) for w in encode_question(c, q, False)]
         json.dump(answers_of(windows, [pair for _, pair in outputs_of(windows)]), out)
+    elif task == "custom":
+        encoded = [encode_choices(json.loads(line)) for line in open(eval_file, encoding="utf-8")]
+        for number, (one, (logits,)) in enumerate(outputs_of(encoded)):
+            if number == 0:
+                out.write("\t".join(["id", "prediction"] + [f"probability_{i}" for i in range(len(logits))]) + "\ttext\n")
+            shares = torch.tensor(logits).softmax(0).tolist()
+            out.write("\t".join(map(str, [number, shares.index(max(shares)), *shares])) + "\t-\n")
     else:
         rows = [line.rstrip("\n").split("\t") for line in open(eval_file, encoding="utf-8")]
         encoded = [{**encode_passage(r[2], r[3], 0), "_query": r[0], "_passage": r[1]} for r in rows]

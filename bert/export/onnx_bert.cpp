@@ -20,6 +20,7 @@ using onnx::Type;
 using onnx::Value;
 
 const std::vector<Axis> kBatch{"batch_size", "sequence_length"};
+const std::vector<Axis> kChoices{"batch_size", "num_choices", "sequence_length"};
 
 /// `at` is everywhere the name of the module whose part is described, as in the model directory.
 class Builder {
@@ -54,11 +55,12 @@ class Builder {
   Value layer(const Value& x, const Value& mask, const std::string& at);
   Value encoder(Value x, const Value& mask);
   Value pooler(const Value& x);
+  Value flat(const Value& x);
   // Heads.
   Value predictions(const Value& x);
   void answers(const Value& x);
   void no_head(const Value& x);
-  void head(const Value& x);
+  void head(const Value& x, const Value& ids);
 
   const OnnxBert& bert_;
   const bert::Config& config_;
@@ -182,6 +184,14 @@ Value Builder::pooler(const Value& x) {
   return graph_.node("Tanh", {dense_of_rows(first_rows, "bert.pooler.dense")});
 }
 
+/// [batch, choices, length] → [batch · choices, length]
+Value Builder::flat(const Value& x) {
+  graph_.enter("choices");
+  const Value length = graph_.node("Slice", {graph_.node("Shape", {x}), graph_.integers({2}), graph_.integers({3})});
+  const Value shape = graph_.node("Concat", {graph_.integers({-1}), length}, {{"axis", std::int64_t{0}}});
+  return graph_.node("Reshape", {x, shape});
+}
+
 /// The decoder is the table of word embeddings itself, which the file holds once.
 Value Builder::predictions(const Value& x) {
   const std::string at = "cls.predictions";
@@ -206,13 +216,21 @@ void Builder::no_head(const Value& x) {
   if (has_pooler) graph_.output(pooled, "pooler_output", {kBatch[0], config_.hidden_size});
 }
 
-void Builder::head(const Value& x) {
+/// `ids` as they were given.
+void Builder::head(const Value& x, const Value& ids) {
   const nn::ParameterSet::Segment* classes = bert_.parameters.find("classifier.bias");
   const Dim labels = classes ? classes->count() : 0;
   const std::vector<Axis> of_words{kBatch[0], kBatch[1], config_.vocab_size};
   switch (bert_.architecture) {
     case Architecture::sequence_classification:
       return graph_.output(dense_of_rows(pooler(x), "classifier"), "logits", {kBatch[0], labels});
+    case Architecture::multiple_choice: {
+      const Value scores = dense_of_rows(pooler(x), "classifier");  // [batch · choices, 1]
+      graph_.enter("choices");
+      const Value shape =
+          graph_.node("Slice", {graph_.node("Shape", {ids}), graph_.integers({0}), graph_.integers({2})});
+      return graph_.output(graph_.node("Reshape", {scores, shape}), "logits", {kChoices[0], kChoices[1]});
+    }
     case Architecture::token_classification:
       return graph_.output(dense(x, "classifier"), "logits", {kBatch[0], kBatch[1], labels});
     case Architecture::question_answering: return answers(x);
@@ -228,11 +246,12 @@ void Builder::head(const Value& x) {
 }
 
 onnx::Graph Builder::build() && {
-  const Value ids = graph_.input("input_ids", Type::i64, kBatch);
-  const Value attention_mask = graph_.input("attention_mask", Type::i64, kBatch);
-  const Value types = graph_.input("token_type_ids", Type::i64, kBatch);
-  const Value x = embeddings(ids, types);
-  head(encoder(x, mask(attention_mask)));
+  const bool chooses = bert_.architecture == Architecture::multiple_choice;
+  const auto input = [&](const char* name) { return graph_.input(name, Type::i64, chooses ? kChoices : kBatch); };
+  const Value ids = input("input_ids"), attention_mask = input("attention_mask"), types = input("token_type_ids");
+  const auto rows = [&](const Value& x) { return chooses ? flat(x) : x; };
+  const Value x = embeddings(rows(ids), rows(types));
+  head(encoder(x, mask(rows(attention_mask))), ids);
   return std::move(graph_);
 }
 
@@ -240,6 +259,7 @@ onnx::Graph Builder::build() && {
 std::string_view task_of(Architecture architecture) {
   switch (architecture) {
     case Architecture::sequence_classification: return "text-classification";
+    case Architecture::multiple_choice: return "multiple-choice";
     case Architecture::token_classification: return "token-classification";
     case Architecture::question_answering: return "question-answering";
     case Architecture::masked_lm: return "fill-mask";

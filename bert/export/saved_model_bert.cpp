@@ -248,6 +248,7 @@ void add_head(const Scope& root, const SavedModelBert& model, const Bert& bert, 
   const Scope cls = root / "cls";
   switch (model.architecture) {
     case sequence_classification: return add_sequence_outputs(root, model, classifier(root, bert.pooled(x)), outputs);
+    case multiple_choice: return outputs.add("logits", classifier(root, bert.pooled(x)), {-1, 1});  // of each choice
     case token_classification: {
       const Output logits = by_token(classifier(root, x), labels);
       outputs.add("logits", logits, {-1, -1, labels});

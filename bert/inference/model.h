@@ -91,6 +91,7 @@ io::Json json_number(double value);
 io::Json json_numbers(std::span<const double> values);
 
 std::unique_ptr<Predictor> make_classifier(Model model);
+std::unique_ptr<Predictor> make_chooser(Model model);
 std::unique_ptr<Predictor> make_token_labeller(Model model, const Options& options);
 std::unique_ptr<Predictor> make_answerer(Model model, const Options& options);
 std::unique_ptr<Predictor> make_mask_filler(Model model, const Options& options);

@@ -15,6 +15,7 @@ Head head_of(bert::Architecture architecture) {
   using bert::Architecture;
   switch (architecture) {
     case Architecture::sequence_classification: return Head::classify;
+    case Architecture::multiple_choice: return Head::choose;
     case Architecture::token_classification: return Head::tokens;
     case Architecture::question_answering: return Head::answer;
     case Architecture::masked_lm:
@@ -41,11 +42,9 @@ void require_head(const bert::Config& config, const std::filesystem::path& direc
 }  // namespace
 
 const io::Choices<Head>& heads() {
-  static const io::Choices<Head> choices{{"classify", Head::classify},
-                                         {"tokens", Head::tokens},
-                                         {"answer", Head::answer},
-                                         {"fill-mask", Head::fill_mask},
-                                         {"embed", Head::embed}};
+  static const io::Choices<Head> choices{{"classify", Head::classify},   {"choose", Head::choose},
+                                         {"tokens", Head::tokens},       {"answer", Head::answer},
+                                         {"fill-mask", Head::fill_mask}, {"embed", Head::embed}};
   return choices;
 }
 
@@ -101,6 +100,7 @@ std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& 
   if (head == Head::embed) require_lower_case(bert::config_file(source.directory).parent_path(), model.tokenizer);
   switch (head) {
     case Head::classify: return make_classifier(std::move(model));
+    case Head::choose: return make_chooser(std::move(model));
     case Head::tokens: return make_token_labeller(std::move(model), options);
     case Head::answer: return make_answerer(std::move(model), options);
     case Head::fill_mask: return make_mask_filler(std::move(model), options);

@@ -17,6 +17,7 @@ namespace bertrand::inference {
 /// What a network has on top of its encoder, and so what it can be asked.
 enum class Head {
   classify,   ///< one of n labels, any of n labels, or a number, for a text or a pair of texts
+  choose,     ///< which of several texts goes with a text
   tokens,     ///< a label for each word
   answer,     ///< the part of a context that answers a question
   fill_mask,  ///< the words that may stand for [MASK]

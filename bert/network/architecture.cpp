@@ -11,6 +11,7 @@ namespace bertrand::bert {
 const io::Choices<Architecture>& architectures() {
   static const io::Choices<Architecture> choices{
       {"BertForSequenceClassification", Architecture::sequence_classification},
+      {"BertForMultipleChoice", Architecture::multiple_choice},
       {"BertForTokenClassification", Architecture::token_classification},
       {"BertForQuestionAnswering", Architecture::question_answering},
       {"BertForMaskedLM", Architecture::masked_lm},
@@ -30,6 +31,7 @@ std::unique_ptr<nn::Module> make_network(Architecture architecture, const Config
   switch (architecture) {
     case Architecture::sequence_classification:
       return std::make_unique<ForSequenceClassification>(config, options.outputs);
+    case Architecture::multiple_choice: return std::make_unique<ForSequenceClassification>(config, 1);
     case Architecture::token_classification: return std::make_unique<ForTokenClassification>(config, options.outputs);
     case Architecture::question_answering: return std::make_unique<ForQuestionAnswering>(config);
     case Architecture::masked_lm: return std::make_unique<ForMaskedLm>(config);

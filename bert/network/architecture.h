@@ -10,6 +10,7 @@ namespace bertrand::bert {
 
 enum class Architecture {
   sequence_classification,
+  multiple_choice,  ///< a score for each of several texts, of which one is right
   token_classification,
   question_answering,
   masked_lm,

@@ -75,7 +75,8 @@ class TaskModel : public nn::Module {
   virtual Dim outputs() const = 0;
 };
 
-/// dropout, then a dense layer on the pooled [CLS] row: classes, several yes/no labels, or one number.
+/// dropout, then a dense layer on the pooled [CLS] row: classes, several yes/no labels, or one number, which may be the
+/// score of a choice.
 class ForSequenceClassification : public TaskModel {
  public:
   ForSequenceClassification(const Config& config, Dim outputs);

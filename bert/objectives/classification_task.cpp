@@ -18,6 +18,12 @@ namespace {
 
 /// The config as it is to be written.
 bert::Config config_of_task(bert::Config config, const tasks::TaskData& data) {
+  if (data.task.has_choices()) {
+    config.architectures = {"BertForMultipleChoice"};
+    config.problem_type.clear();
+    config.labels.clear();  // they are the data's, and any number of them
+    return config;
+  }
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = io::name_in(tasks::problem_types(), data.task.kind);
   config.labels = data.labels.names();
@@ -26,10 +32,12 @@ bert::Config config_of_task(bert::Config config, const tasks::TaskData& data) {
   return config;
 }
 
-/// What is to be learnt of an example: as many numbers as tasks::targets_of says, the same for each.
-std::span<const std::int32_t> targets_of(const tasks::EncodedDataset& examples, std::int64_t number) {
-  const std::int64_t each = examples.targets.size() / examples.size();
-  return examples.targets_at(number * each, each);
+/// What is to be learnt of an example of the training file: as many numbers as tasks::targets_of says, the same for
+/// each.
+std::span<const std::int32_t> targets_of(const tasks::TaskData& data, std::int64_t number) {
+  const tasks::EncodedDataset& encoded = data.train->encoded;
+  const std::int64_t each = encoded.targets.size() * data.sequences() / encoded.size();
+  return encoded.targets_at(number * each, each);
 }
 
 LossWeights weights_of_task(const ClassificationTask::Options& options, const tasks::TaskData& data) {
@@ -76,29 +84,30 @@ const tasks::EncodedDataset* ClassificationTask::examples(File file) const {
 
 double ClassificationTask::divisor(std::span<const std::int64_t> numbers) const {
   double sum = 0;
-  for (const std::int64_t number : numbers) sum += weights_.weight(targets_of(data_.train->encoded, number)[0]);
+  for (const std::int64_t number : numbers) sum += weights_.weight(targets_of(data_, number)[0]);
   return sum;
 }
 
-Variable ClassificationTask::loss(const Variable& logits, const bert::PackedBatch&,
+Variable ClassificationTask::loss(const Variable& outputs, const bert::PackedBatch&,
                                   std::span<const std::int64_t> numbers, double divisor) const {
-  const tasks::EncodedDataset& examples = data_.train->encoded;
+  const Variable logits =
+      data_.task.has_choices() ? reshape(outputs, {std::ssize(numbers), data_.sequences()}) : outputs;
   Backend& backend = logits.value().backend();
   if (data_.task.kind == tasks::Kind::classification) {
     std::vector<std::int32_t> labels;
-    for (const std::int64_t number : numbers) labels.push_back(targets_of(examples, number)[0]);
+    for (const std::int64_t number : numbers) labels.push_back(targets_of(data_, number)[0]);
     if (!weights_.plain()) return weighted_cross_entropy(in_f32(logits), labels, weights_, divisor);
     return softmax_cross_entropy(logits, ops::from_host(labels, {std::ssize(labels)}, backend), divisor);
   }
   std::vector<float> targets;
   for (const std::int64_t number : numbers)
-    for (const std::int32_t target : targets_of(examples, number))
+    for (const std::int32_t target : targets_of(data_, number))
       targets.push_back(data_.task.kind == tasks::Kind::regression ? std::bit_cast<float>(target)
                                                                    : static_cast<float>(target));
-  const Variable outputs = in_f32(logits);
-  const Tensor wanted = ops::cast(ops::from_host(targets, outputs.shape(), backend), outputs.value().dtype());
-  if (data_.task.kind == tasks::Kind::regression) return mse(outputs, wanted, divisor);
-  return binary_cross_entropy_with_logits(outputs, wanted, divisor * static_cast<double>(outputs.shape()[1]));
+  const Variable exact = in_f32(logits);
+  const Tensor wanted = ops::cast(ops::from_host(targets, exact.shape(), backend), exact.value().dtype());
+  if (data_.task.kind == tasks::Kind::regression) return mse(exact, wanted, divisor);
+  return binary_cross_entropy_with_logits(exact, wanted, divisor * static_cast<double>(exact.shape()[1]));
 }
 
 training::Metrics ClassificationTask::evaluate(const tasks::Logits& outputs) const {
@@ -137,7 +146,8 @@ std::vector<FineTuningTask::Sample> ClassificationTask::samples(const tasks::Log
   examples.for_each([&](std::size_t i, const tasks::Example& example) {
     if (samples.size() == most || i != samples.size() * examples.size() / most) return;
     Sample& sample = samples.emplace_back();
-    sample.text = example.text_a + (example.text_b ? " | " + *example.text_b : "");
+    const auto second = example.second_text();
+    sample.text = example.text_a + (second ? " | " + *second : "");
     if (kind == tasks::Kind::regression) {
       sample.truth = fmt::format("{:.4g}", std::bit_cast<float>(targets[i]));
       sample.prediction = fmt::format("{:.4g}", outputs.row(i)[0]);
@@ -169,7 +179,7 @@ std::string ClassificationTask::write_predictions(io::Files& files, const std::f
   io::replace_in_parts(files, file, [&](const auto& write) {
     tasks::write_predictions_tsv(data_.task, data_.labels, split.dataset, outputs, write);
   });
-  return fmt::format("{}: {}", file.string(), io::counted(split.encoded.size(), "prediction"));
+  return fmt::format("{}: {}", file.string(), io::counted(outputs.rows(), "prediction"));
 }
 
 }  // namespace bertrand::objectives

@@ -1,4 +1,5 @@
-// Classes, several labels, or a number for each text or pair of texts.
+// Classes, several labels, or a number for each text or pair of texts; and multiple choice, where the classes are texts
+// of the row, and the model gives a score to each.
 #pragma once
 #include "bert/objectives/finetuning_task.h"
 #include "bert/objectives/weighted_loss.h"
@@ -21,6 +22,7 @@ class ClassificationTask : public FineTuningTask {
                      const Options& options);
 
   std::unique_ptr<bert::TaskModel> make_model() const override;
+  std::int64_t sequences_of_example() const override { return data_.sequences(); }
   const tasks::EncodedDataset* examples(File file) const override;
   std::size_t other_bytes() const override { return data_.text_bytes(); }
   double divisor(std::span<const std::int64_t> numbers) const override;

@@ -15,11 +15,18 @@
 namespace bertrand::objectives {
 namespace {
 
-/// The `count` longest examples, at least one, or all if there are fewer; the longest first.
-std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::int64_t count) {
+/// The tokens of example `number`, which is `each` sequences.
+std::int64_t tokens_of(const tasks::EncodedDataset& sequences, std::int64_t number, std::int64_t each) {
+  return sequences.begin((number + 1) * each) - sequences.begin(number * each);
+}
+
+/// The `count` longest examples, each of `each` sequences; at least one, or all if there are fewer; the longest first.
+std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::int64_t count, std::int64_t each = 1) {
   std::vector<std::int64_t> numbers;  // a heap whose first is the shortest
-  const auto longer = [&](std::int64_t a, std::int64_t b) { return examples.tokens(a) > examples.tokens(b); };
-  for (std::int64_t i = 0; i < examples.size(); ++i) {
+  const auto longer = [&](std::int64_t a, std::int64_t b) {
+    return tokens_of(examples, a, each) > tokens_of(examples, b, each);
+  };
+  for (std::int64_t i = 0; i < examples.size() / each; ++i) {
     if (std::ssize(numbers) == count && !longer(i, numbers.front())) continue;
     if (std::ssize(numbers) == count) std::ranges::pop_heap(numbers, longer), numbers.pop_back();
     numbers.push_back(i);
@@ -44,7 +51,8 @@ tasks::EncodedDataset made_up(std::int64_t count, const StreamedFile& file) {
 class LargestFineTuning : public FineTuningObjective {
  public:
   LargestFineTuning(const FineTuningTask& task, std::int64_t count, const distributed::Replica& self)
-      : FineTuningObjective(task, count, self, /*quiet=*/true), longest_(longest(*task.examples(File::train), count)) {}
+      : FineTuningObjective(task, count, self, /*quiet=*/true),
+        longest_(longest(*task.examples(File::train), count, task.sequences_of_example())) {}
 
   std::int64_t examples(std::int64_t) override { return std::ssize(longest_); }
   std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override {
@@ -71,13 +79,13 @@ class LargestFineTuning : public FineTuningObjective {
   const std::vector<std::int64_t> longest_;
 };
 
-/// The numbers of the examples key their random draws.
+/// The sequences of examples, `each` for each. Their numbers key their random draws.
 bert::PackedBatch pack_examples(const tasks::EncodedDataset& examples, std::span<const std::int64_t> numbers,
-                                Backend& backend) {
+                                Backend& backend, std::int64_t each = 1) {
   std::vector<bert::Sequence> sequences;
   for (const std::int64_t number : numbers)
-    sequences.push_back(
-        bert::sequence_of(examples.ids(number), examples.first_length(number), static_cast<std::uint64_t>(number)));
+    for (std::int64_t i = number * each; i < (number + 1) * each; ++i)
+      sequences.push_back(bert::sequence_of(examples.ids(i), examples.first_length(i), static_cast<std::uint64_t>(i)));
   examples.let_go();  // for memory alone
   return bert::pack(sequences, backend);
 }
@@ -114,23 +122,23 @@ FineTuningObjective::FineTuningObjective(const FineTuningTask& task, std::int64_
       spill_(std::move(spill)),
       model_(task.make_model()) {}
 
-std::int64_t FineTuningObjective::examples(std::int64_t) { return training().size(); }
+std::int64_t FineTuningObjective::examples(std::int64_t) { return training().size() / task_.sequences_of_example(); }
 
 std::int64_t FineTuningObjective::tokens(std::int64_t, std::int64_t example) const {
-  return training().tokens(example);
+  return tokens_of(training(), example, task_.sequences_of_example());
 }
 
 std::int64_t FineTuningObjective::begin_step(const training::StepExamples& step, const distributed::Share&) {
   numbers_ = step.numbers;
   divisor_ = task_.divisor(numbers_);
   std::int64_t sum = 0;
-  for (const std::int64_t number : numbers_) sum += training().tokens(number);
+  for (const std::int64_t number : numbers_) sum += tokens_of(training(), number, task_.sequences_of_example());
   return sum;
 }
 
 std::vector<training::LossPart> FineTuningObjective::loss(std::int64_t first, std::int64_t count, std::uint64_t key) {
   const auto numbers = std::span(numbers_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-  const bert::PackedBatch batch = pack_examples(training(), numbers, self_.backend());
+  const bert::PackedBatch batch = pack_examples(training(), numbers, self_.backend(), task_.sequences_of_example());
   return {{"loss", task_.loss((*model_)(batch, batch.randomness(key)), batch, numbers, divisor_)}};
 }
 
@@ -157,7 +165,8 @@ void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const R
       const std::int64_t at = begin_of(first) + (bad - values.begin());
       while (begin_of(first + 1) <= at) ++first;
       fail(Failure::numerics, "example {}: {}: expected finite outputs, got {}; hint: are the weights finite?",
-           range.number + first - range.first, task_.head().substr(0, task_.head().find('.')), *bad);
+           (range.number + first - range.first) / task_.sequences_of_example(),
+           task_.head().substr(0, task_.head().find('.')), *bad);
     }
     std::ranges::copy(values, rows.begin() + begin_of(first));
   }
@@ -290,14 +299,15 @@ std::size_t FineTuningObjective::bytes_of_outputs() const {
   const auto held = [&](std::size_t bytes) {
     return spill_.directory.empty() ? bytes : std::min(bytes, spill_.held_bytes);
   };
+  const auto width = static_cast<std::size_t>(model_->outputs());
   std::size_t bytes = 0, part = 0;
   const auto add = [&](std::int64_t count, std::int64_t longest) {
     const auto rows = static_cast<std::size_t>(count);
     const std::size_t figures = rows * sizeof(double);
-    bytes += held(rows * outputs() * sizeof(float));
+    bytes += held(rows * width * sizeof(float));
     bytes += model_->rows() == bert::TaskModel::Rows::sequences ? figures : held(figures);
     const auto most = static_cast<std::size_t>(std::min(count, examples_of_part() * longest));
-    part = std::max(part, most * outputs() * sizeof(float));
+    part = std::max(part, most * width * sizeof(float));
   };
   for (const File file : {File::evaluation, File::prediction}) {
     if (const tasks::EncodedDataset* examples = task_.examples(file)) {

@@ -17,8 +17,8 @@ class FineTuningObjective : public BertObjective {
                       bool quiet, io::SpillPlace spill = {});
 
   nn::Module& model() override { return *model_; }
-  /// Numbers in a row of outputs.
-  std::size_t outputs() const { return static_cast<std::size_t>(model_->outputs()); }
+  /// Numbers in a row of outputs: all that the model says of an example, or of a token.
+  std::size_t outputs() const { return static_cast<std::size_t>(model_->outputs() * task_.sequences_of_example()); }
   /// The outputs for each example of a file, in order, nothing dropped out; none if the run has no such file. All
   /// replicas call it, each computes its share, and the first one gets all, the others no rows. What an example gets
   /// does not depend on its batch. `kept`, on the first replica only: what was computed before, of a streamed file, and

@@ -54,7 +54,10 @@ class FineTuningTask {
   /// What the names of the head's own parameters begin with. A model that was trained for something else lacks them.
   virtual std::string_view head() const { return "classifier."; }
 
-  /// The examples of a file as the model reads them; null if the run has no such file or it is streamed.
+  /// How many sequences an example is that is learnt from as a whole: of multiple choice one for each choice. They
+  /// follow each other in examples().
+  virtual std::int64_t sequences_of_example() const { return 1; }
+  /// The sequences of a file as the model reads them; null if the run has no such file or it is streamed.
   virtual const tasks::EncodedDataset* examples(File file) const = 0;
   /// A file of the run that is read part by part. The file to train on never is: its examples are held, or on the disk
   /// if they are many.
@@ -65,7 +68,7 @@ class FineTuningTask {
 
   /// What the losses of a step of these examples are divided by.
   virtual double divisor(std::span<const std::int64_t> numbers) const { return static_cast<double>(numbers.size()); }
-  /// The loss of examples `numbers` of the training file, which are the sequences of `batch`, [1].
+  /// The loss of examples `numbers` of the training file, whose sequences are those of `batch`, [1].
   virtual Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                         double divisor) const = 0;
 

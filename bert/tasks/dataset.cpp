@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bert/tasks/attempt.h"
+#include "bert/tasks/choices.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/signals.h"
@@ -95,8 +96,24 @@ std::optional<std::string> label_of(const Task& task, const Table& table, const 
   return label;
 }
 
+/// The texts of a row of which one is right.
+std::vector<std::string> choices_of(const Table& table, const Layout& layout, const Row& row, std::size_t count) {
+  std::vector<std::string> choices;
+  if (layout.choices.size() == 1) {
+    choices = split_choices(read_cell(table, row, static_cast<std::size_t>(layout.choices[0])));
+  } else {
+    for (const int column : layout.choices) choices.push_back(text_cell(table, row, column, "choice", false));
+  }
+  if (choices.size() != count)
+    fail(Failure::input, "{}: choices: expected {} as in the first row, got {}", table.where(row), count,
+         choices.size());
+  if (std::ranges::any_of(choices, [](const std::string& text) { return trimmed_cell(text).empty(); }))
+    fail(Failure::input, "{}: choices: expected some text in each, got none", table.where(row));
+  return choices;
+}
+
 Example make_example(const Task& task, const Table& table, const Layout& layout, const Row& row, std::size_t number,
-                     bool needs_label) {
+                     const std::vector<std::string>& choices, bool needs_label) {
   Example example{.line = row.line};
   if (layout.id) read_cell(table, row, place(*layout.id, table.width));  // refuses what is none
   example.id = id_of(layout, table, row, number);
@@ -105,6 +122,14 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
   example.text_a = text_cell(table, row, layout.text, "text", may_be_empty);
   if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair", may_be_empty);
   if (layout.is_labelled()) example.label = label_of(task, table, layout, row, needs_label);
+  if (choices.empty()) return example;
+  example.choices = choices_of(table, layout, row, choices.size());
+  if (!example.label) return example;
+  const auto name = chosen(*example.label, choices);
+  if (!name && needs_label)
+    fail(Failure::input, "{}: label: expected one of {}, its number from 0 or its letter, got \"{}\"", table.where(row),
+         in_braces(choices), *example.label);
+  if (name) example.label = name;
   return example;
 }
 
@@ -187,6 +212,7 @@ std::string columns_of(const Table& table, const Layout& layout) {
   };
   std::string text = name(layout.text);
   if (layout.pair) text += ", " + name(*layout.pair);
+  for (const int column : layout.choices) text += ", " + name(column);
   if (layout.label) text += "; " + name(*layout.label);
   std::vector<std::string> labels;
   for (const int column : layout.flags) labels.push_back(name(column));
@@ -236,7 +262,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
   const Layout layout = find_layout(task, table, needs_label);
   Dataset dataset{.file = table.file,
                   .labelled = layout.is_labelled(),
-                  .pairs = layout.pair.has_value(),
+                  .pairs = layout.pair.has_value() || !layout.choices.empty(),
                   .skipped = table.skipped,
                   .invalid = table.invalid,
                   .quoted_line = task.layouts.empty() ? table.quoted_line : 0,
@@ -255,6 +281,9 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
       keep(next_skipped->line, layout.id ? "" : std::to_string(number()), next_skipped->message);
   };
   for (const int column : layout.flags) dataset.labels.push_back(table.columns[static_cast<std::size_t>(column)]);
+  const std::vector<std::string> choices =
+      layout.choices.empty() ? std::vector<std::string>() : choice_names(task, table, layout);
+  dataset.labels.insert(dataset.labels.end(), choices.begin(), choices.end());
   bool is_header = layout.header;
   const std::string doubtful = doubtful_header(task, table, layout);
   table.rows.for_each([&](const Row& row) {
@@ -264,7 +293,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
     if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) return;
     std::optional<Example> example;
     try {
-      example = make_example(task, table, layout, row, number(), needs_label);
+      example = make_example(task, table, layout, row, number(), choices, needs_label);
       if (needs_label && !example->label)
         fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
     } catch (const Error& error) {

@@ -31,8 +31,8 @@ struct BadRow {
 struct Dataset {
   std::string file;
   bool labelled = false;                 ///< the file has a label column
-  std::vector<std::string> labels = {};  ///< that columns are named after, whether a row has them or not
-  bool pairs = false;                    ///< each example has two texts
+  std::vector<std::string> labels = {};  ///< all choices, or those that columns are named after, in use or not
+  bool pairs = false;                    ///< each example has two texts, or choices
   ExampleList examples;
   std::vector<SkippedRow> skipped;    ///< broken rows that the task allows to be left out
   text::InvalidBytes invalid;         ///< that were dropped

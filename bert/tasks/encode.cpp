@@ -1,6 +1,8 @@
 // Examples tokenised, joined and cut.
 #include "bert/tasks/encode.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "io/error.h"
@@ -71,15 +73,20 @@ std::vector<std::int32_t> ExampleEncoder::pieces_of(const std::string& text, con
 }
 
 void ExampleEncoder::append(const Dataset& dataset, const Example& example, EncodedDataset& to) {
-  std::vector<std::int32_t> a = pieces_of(example.text_a, dataset, example);
-  std::optional<std::vector<std::int32_t>> b;
-  if (example.text_b) b = pieces_of(*example.text_b, dataset, example);
-  const std::size_t whole = a.size() + (b ? b->size() + 3 : 2);
-
-  const text::Sequence one = encode_pieces(std::move(a), std::move(b), special_, max_length_);
-  to.cut += one.token_ids.size() < whole;
-  to.token_ids.append(one.token_ids);
-  to.end_example(static_cast<std::int32_t>(std::ranges::count(one.token_types, 0)));
+  const std::vector<std::int32_t> a = pieces_of(example.text_a, dataset, example);
+  std::vector<std::optional<std::vector<std::int32_t>>> seconds;
+  if (example.text_b && example.choices.empty()) seconds.push_back(pieces_of(*example.text_b, dataset, example));
+  for (const std::string& choice : example.choices)
+    seconds.push_back(
+        pieces_of(example.text_b ? fmt::format("{} {}", *example.text_b, choice) : choice, dataset, example));
+  if (seconds.empty()) seconds.push_back(std::nullopt);
+  for (auto& b : seconds) {  // now that none of them is refused
+    const std::size_t whole = a.size() + (b ? b->size() + 3 : 2);
+    const text::Sequence one = encode_pieces(a, std::move(b), special_, max_length_);
+    to.cut += one.token_ids.size() < whole;
+    to.token_ids.append(one.token_ids);
+    to.end_example(static_cast<std::int32_t>(std::ranges::count(one.token_types, 0)));
+  }
 }
 
 }  // namespace bertrand::tasks

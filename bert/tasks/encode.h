@@ -70,8 +70,8 @@ class EncodedDataset {
 class ExampleEncoder {
  public:
   ExampleEncoder(const text::Tokenizer& tokenizer, int max_length);
-  /// `dataset` is for messages. Throws Failure::input with file and line for a text that is not blank and yet has no
-  /// token.
+  /// Of choices each becomes an example of `to`, with text_a and what comes before it. `dataset` is for messages.
+  /// Throws Failure::input with file and line for a text that is not blank and yet has no token.
   void append(const Dataset& dataset, const Example& example, EncodedDataset& to);
 
  private:

@@ -37,6 +37,7 @@ void write_evaluation_rows(const Task& task, const LabelSet& labels, const Datas
   const std::size_t rows = dataset.examples.size();
   check(logits.rows() == rows, "evaluation rows: expected {} rows of outputs, got {}", rows, logits.rows());
   const bool regression = task.kind == Kind::regression;
+  const std::int64_t sequences = encoded.size() / static_cast<std::int64_t>(rows);  // one for each choice
   const std::span<const std::int32_t> targets = encoded.targets.all();
   const std::vector<std::int32_t> decided = regression ? std::vector<std::int32_t>{} : decisions(task.kind, logits);
   const std::size_t width = task.kind == Kind::multi_label ? logits.outputs : 1;
@@ -49,8 +50,9 @@ void write_evaluation_rows(const Task& task, const LabelSet& labels, const Datas
     if (written == shown || i != written * rows / shown) return;
     ++written;
     io::Json row{{"id", example.id}, {"text", example.text_a}};
-    if (example.text_b) row["text_pair"] = *example.text_b;
-    row["tokens"] = encoded.tokens(static_cast<std::int64_t>(i));
+    if (const auto second = example.second_text()) row["text_pair"] = *second;
+    const auto first = static_cast<std::int64_t>(i) * sequences;
+    row["tokens"] = encoded.begin(first + sequences) - encoded.begin(first);
     if (regression) {
       row["label"] = std::bit_cast<float>(targets[i]);
       row["prediction"] = logits.row(i)[0];

@@ -17,9 +17,10 @@ constexpr std::size_t kProbabilitiesOfRow = 100;
 /// The first line is {"task", "kind", "rows", "labels", "positive", "metrics", "given"}: "rows" lines follow, and
 /// "given" is the number of examples. There is a line for each of them, or for `most` that are evenly spread, if there
 /// are more, and for fewer if they would have more than kProbabilitiesOfRow * `most` probabilities: "id", "text",
-/// "text_pair" if there is one, "tokens" (as the model reads them), "label" and "prediction": numbers of labels, lists
-/// of them if there may be several, or the number that is learnt; and "probabilities", one for each label. `encoded`
-/// are the examples of `dataset` with their targets; `logits` are the outputs for them. `write` gets the lines.
+/// "text_pair" if there is one (the choices, between " | "), "tokens" (as the model reads them), "label" and
+/// "prediction": numbers of labels, lists of them if there may be several, or the number that is learnt; and
+/// "probabilities", one for each label. `encoded` are the examples of `dataset` with their targets; `logits` are the
+/// outputs for them. `write` gets the lines.
 void write_evaluation_rows(const Task& task, const LabelSet& labels, const Dataset& dataset,
                            const EncodedDataset& encoded, const Logits& logits,
                            const std::function<void(std::string_view line)>& write, std::size_t most = 100'000);

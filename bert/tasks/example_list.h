@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bert/tasks/row_list.h"
 
@@ -14,8 +15,12 @@ struct Example {
   std::string id;  ///< of the file's id column, else the row's number from 0
   std::string text_a;
   std::optional<std::string> text_b;
-  std::optional<std::string> label;  ///< as the file spells it, absent if it has none
+  std::vector<std::string> choices = {};  ///< of multiple choice; each is read behind text_b, if there is one
+  std::optional<std::string> label;       ///< as the file spells it, of a choice its name; absent if it has none
   std::int64_t line = 0;
+
+  /// What the model reads beside text_a, for people: of choices all, between " | ".
+  std::optional<std::string> second_text() const;
 };
 
 /// Examples are added, then walked through.

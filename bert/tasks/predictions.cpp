@@ -50,7 +50,7 @@ void write_predictions_tsv(const Task& task, const LabelSet& labels, const Datas
     if (dataset.labelled) text += '\t' + cell(example.label.value_or(""));
     if (one_of_several) text += fmt::format("\t{}", std::ranges::max(shares));
     text += '\t' + cell(example.text_a);
-    if (pairs) text += '\t' + cell(example.text_b.value_or(""));
+    if (pairs) text += '\t' + cell(example.second_text().value_or(""));
     text += '\n';
     if (text.size() < kPart) return;  // fewer and larger writes, for speed alone
     write(text);

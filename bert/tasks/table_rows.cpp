@@ -61,7 +61,7 @@ TableRows::TableRows(const Task& task, Source source)
 /// Whether each example is held out, in order.
 std::vector<bool> TableRows::marked(const HeldOut& part) const {
   std::map<std::string, std::int32_t> numbers;  // of labels; rows with several, or a score, are all alike
-  if (task_.kind == Kind::classification)
+  if (task_.kind == Kind::classification && !task_.has_choices())
     for (const std::string& name : names_) numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
   std::vector<std::int32_t> groups;
   walk_examples(task_, table_, true, OnBadRow::keep, [&](const Example& example) {

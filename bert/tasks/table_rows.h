@@ -27,8 +27,11 @@ class TableRows {
 
   /// Without examples.
   const Dataset& dataset() const { return dataset_; }
-  /// As learn_labels has them.
-  LabelSet labels() const { return learn_labels(task_, names_, dataset_.file, dataset_.bad_rows); }
+  /// As learn_labels has them; the choices of multiple choice, in their order.
+  LabelSet labels() const {
+    return task_.has_choices() ? LabelSet(dataset_.labels)
+                               : learn_labels(task_, names_, dataset_.file, dataset_.bad_rows);
+  }
 
   /// What rows are encoded with.
   struct Encoding {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bert/tasks/attempt.h"
+#include "bert/tasks/choices.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/table_formats.h"
 #include "bert/text/utf8.h"
@@ -16,6 +17,7 @@
 #include "io/error.h"
 #include "io/json.h"
 #include "io/nearest_name.h"
+#include "io/split.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -24,6 +26,7 @@ constexpr std::size_t kAnyMore = 1000;  // columns
 
 const std::vector<std::string> kTruthValues = {"0", "1"};
 const std::vector<std::string> kEntailment = {"entailment", "not_entailment"};
+const std::vector<int> kEndings = {7, 8, 9, 10};
 const std::vector<std::string> kInference = {"contradiction", "entailment", "neutral"};
 
 /// Two sentences in columns 1 and 2 after an index, the label in column 3, which the test file lacks. Other tables of
@@ -77,6 +80,12 @@ std::vector<Task> make_named_tasks() {
                    {.min_columns = 8, .max_columns = kAnyMore, .text = 6, .pair = 7, .label = 1, .language = 0}},
        .label_aliases = {{"contradictory", "contradiction"}},
        .language = "zh"},
+      {.name = "swag",
+       .labels = {"ending0", "ending1", "ending2", "ending3"},
+       .metrics = {Metric::accuracy},
+       .layouts =
+           {{.min_columns = 12, .max_columns = 12, .id = 0, .text = 4, .pair = 5, .label = 11, .choices = kEndings},
+            {.min_columns = 11, .max_columns = 11, .id = 0, .text = 4, .pair = 5, .choices = kEndings}}},
   };
 }
 
@@ -184,11 +193,22 @@ std::vector<int> flag_columns(const Task& task, const Table& table, bool needed)
   return columns;
 }
 
-/// The only column that is neither label nor id.
+/// The columns of --choice-columns.
+std::vector<int> choice_columns(const Task& task, const Table& table) {
+  std::vector<int> columns;
+  if (!task.has_choices()) return columns;
+  for (const std::string& name : io::comma_list(task.columns.choices))
+    columns.push_back(required_column(table, name, "--choice-columns"));
+  return columns;
+}
+
+/// The only column that is neither label nor id, nor a choice.
 std::optional<int> only_other_column(const Table& table, const Layout& layout) {
   std::optional<int> found;
   for (int column = 0; column < static_cast<int>(table.width); ++column) {
-    if (layout.label == column || layout.id == column || std::ranges::count(layout.flags, column) > 0) continue;
+    if (layout.label == column || layout.id == column || std::ranges::count(layout.flags, column) > 0 ||
+        std::ranges::count(layout.choices, column) > 0)
+      continue;
     if (found) return std::nullopt;
     found = column;
   }
@@ -208,6 +228,7 @@ Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
   if (layout.flags.empty()) layout.label = label_column(task, table, needs_label);
   const std::string_view id = columns.id.empty() ? first_present(table, kUsualIds) : columns.id;
   if (!id.empty()) layout.id = required_column(table, id, "--id-column");
+  layout.choices = choice_columns(task, table);
 
   const std::string_view text = columns.text.empty() ? first_present(table, kUsualTexts) : columns.text;
   if (!text.empty()) {
@@ -220,7 +241,7 @@ Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
   }
   if (!columns.pair.empty()) {
     layout.pair = required_column(table, columns.pair, "--text-pair-column");
-  } else if (columns.text.empty()) {
+  } else if (columns.text.empty() && layout.choices.empty()) {
     layout.pair = partner(table, text);
   }
   std::vector<std::optional<int>> labels(layout.flags.begin(), layout.flags.end());
@@ -230,6 +251,11 @@ Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
     refuse_same_column(table, layout.pair, label, "--text-pair-column, --label-column");
   }
   refuse_same_column(table, layout.text, layout.pair, "--text-column, --text-pair-column");
+  std::vector<std::optional<int>> read = {layout.text, layout.pair, layout.label};
+  for (const int choice : layout.choices) {
+    for (const std::optional<int> column : read) refuse_same_column(table, choice, column, "--choice-columns");
+    read.push_back(choice);
+  }
   return layout;
 }
 
@@ -313,6 +339,13 @@ Task custom_task(const CustomOptions& options) {
     fail(Failure::usage, "--label-separator: expected UTF-8, got \"{}\"", options.label_separator);
   Task task{
       .name = "custom", .kind = options.kind, .columns = options.columns, .label_separator = options.label_separator};
+  if (task.has_choices()) {
+    if (options.kind != Kind::classification)
+      fail(Failure::usage, "--choice-columns: expected with --kind classification, got another kind");
+    task.label_separator = std::string(1, kChoiceSeparator);
+    task.metrics = {Metric::accuracy};
+    return task;
+  }
   switch (options.kind) {
     case Kind::classification: task.metrics = {Metric::accuracy, Metric::f1}; break;
     case Kind::regression: task.metrics = {Metric::pearson, Metric::spearman}; break;

@@ -39,14 +39,18 @@ struct Layout {
   int text = 0;
   std::optional<int> pair, label, language;
   std::vector<int> flags = {};  ///< in place of `label`: columns of 0 and 1, each of the label that it is named after
+  /// Columns of the texts of which one is right, or one of lists of them. The model reads `text` with each; a `pair` is
+  /// what each begins with.
+  std::vector<int> choices = {};
 
   bool is_labelled() const { return label || !flags.empty(); }
 };
 
 /// The user's own columns, by name or by number from 0; an empty one is looked for under the usual names, in capitals
 /// or not. `label` of several labels may be many, between them the separator of labels: columns of 0 and 1.
+/// `choices` are several, between commas, or one whose values are lists; empty: all rows have the same classes.
 struct CustomColumns {
-  std::string text, pair, label, id;
+  std::string text, pair, choices, label, id;
   bool header = true;
 };
 
@@ -62,10 +66,14 @@ struct Task {
   std::vector<std::pair<std::string, std::string>> label_aliases;  ///< another spelling, and its label
   std::string language;                                            ///< XNLI: the rows of an evaluation file to read
   bool skip_ragged_rows = false;  ///< QQP's train.tsv has a few broken rows that everybody skips
+
+  /// Whether the classes of a row are texts of its own: multiple choice.
+  bool has_choices() const { return !columns.choices.empty() || (!layouts.empty() && !layouts[0].choices.empty()); }
 };
 
 /// cola sst2 mrpc stsb rte qnli wnli mnli qqp xnli, with the columns of google-research/bert's run_classifier.py and,
-/// beyond its four tasks, of transformers' GLUE processors. Throws Failure::usage for another name.
+/// beyond its four tasks, of transformers' GLUE processors; and swag, whose columns are those of the SWAG data set.
+/// Throws Failure::usage for another name.
 Task named_task(std::string_view name);
 
 /// The names that named_task knows.

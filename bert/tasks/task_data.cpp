@@ -44,7 +44,7 @@ void check_kind(const ModelOutputs& model, const Task& task) {
 }
 
 /// A second text may be read by the name of its column alone, so a file without it would go unnoticed.
-void check_texts(const Tables& tables, const ModelOutputs& model) {
+void check_texts(const Tables& tables, const ModelOutputs& model, bool has_choices) {
   const auto kind_of = [](const Dataset& dataset) { return dataset.pairs ? "pairs of texts" : "single texts"; };
   const Dataset* first = nullptr;
   for (const auto* table : {&tables.train, &tables.evaluation, &tables.prediction}) {
@@ -54,6 +54,9 @@ void check_texts(const Tables& tables, const ModelOutputs& model) {
     if (dataset.pairs != first->pairs)
       fail(Failure::input, "{}:1: columns: expected {} as in {}, got {}; hint: --text-column, --text-pair-column",
            dataset.file, kind_of(*first), first->file, kind_of(dataset));
+    if (has_choices && dataset.labels.size() != first->labels.size())
+      fail(Failure::input, "{}:1: --choice-columns: expected {} choices as in {}, got {}", dataset.file,
+           first->labels.size(), first->file, dataset.labels.size());
   }
   if (first && first->pairs && model.token_types < 2)
     fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", model.config.string(),
@@ -101,7 +104,7 @@ std::string doubts_about_labels(const TaskData& data) {
   if (!data.train || !data.task.labels.empty()) return "";
   const std::string& file = data.train->dataset.file;
   if (data.task.kind == Kind::multi_label) return doubt_about_separator(data.labels, file);
-  if (data.task.kind != Kind::classification) return "";
+  if (data.task.kind != Kind::classification || data.task.has_choices()) return "";
   const std::size_t rows = static_cast<std::size_t>(data.train->encoded.size()), labels = data.labels.size();
   std::string text;
   if (labels > 2 && 2 * labels > rows)
@@ -119,10 +122,10 @@ std::string doubts_about_labels(const TaskData& data) {
   return text;
 }
 
-std::string remarks_of(const Split& split) {
+std::string remarks_of(const Split& split, const char* what) {
   if (split.encoded.cut == 0) return "";
   return fmt::format("{}: {} of {} cut to --max-seq-length\n", split.dataset.file, split.encoded.cut,
-                     io::counted(split.encoded.size(), "example"));
+                     io::counted(split.encoded.size(), what));
 }
 
 }  // namespace
@@ -144,7 +147,7 @@ std::string TaskData::warnings() const {
 std::string TaskData::remarks() const {
   std::string text;
   for (const auto* split : {&train, &evaluation, &prediction})
-    if (*split) text += remarks_of(**split);
+    if (*split) text += remarks_of(**split, task.has_choices() ? "choice" : "example");
   return text;
 }
 
@@ -189,8 +192,11 @@ void read_and_encode(const TaskFiles& files, const ModelOutputs& model, const te
   read(files.train, TableRows::Use::train, tables.train);
   read(files.evaluation, TableRows::Use::evaluate, tables.evaluation);
   read(files.prediction, TableRows::Use::predict, tables.prediction);
-  check_texts(tables, model);
-  if (data.task.kind != Kind::regression) {
+  check_texts(tables, model, task.has_choices());
+  if (task.has_choices()) {
+    for (const auto* table : {&tables.prediction, &tables.evaluation, &tables.train})
+      if (*table) data.labels = (*table)->labels();  // those of the first file
+  } else if (data.task.kind != Kind::regression) {
     const LabelSet own(model.labels);
     data.labels = choose_labels(data_labels(data.task, tables, own), own, tables.train.has_value());
     if (!tables.train && !task.labels.empty() && data.labels.size() != task.labels.size())

@@ -23,13 +23,17 @@ struct Split {
 
 struct TaskData {
   Task task;
-  LabelSet labels;  ///< empty for regression
+  LabelSet labels;  ///< empty for regression; the choices of multiple choice
   std::optional<Split> train, evaluation, prediction;
 
   std::size_t text_bytes() const;  ///< in memory, of the texts that are kept
 
   /// Outputs of the classifier.
-  std::int64_t outputs() const { return task.kind == Kind::regression ? 1 : static_cast<std::int64_t>(labels.size()); }
+  std::int64_t outputs() const {
+    return task.kind == Kind::regression || task.has_choices() ? 1 : static_cast<std::int64_t>(labels.size());
+  }
+  /// Sequences that an example is: one for each choice.
+  std::int64_t sequences() const { return task.has_choices() ? static_cast<std::int64_t>(labels.size()) : 1; }
   /// Lines for people about rows left out and bytes that were no UTF-8; "" if there is nothing to say.
   std::string warnings() const;
   /// The same about texts that were cut.

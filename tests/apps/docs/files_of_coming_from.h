@@ -2,6 +2,7 @@
 #pragma once
 #include <set>
 
+#include "support/small_choices.h"
 #include "support/small_model.h"
 
 namespace support {
@@ -62,6 +63,12 @@ inline void write_tables_of_coming_from(const FileWriter& write) {
   write({"data/test.tsv"}, unlabelled);
   write({"reviews.tsv"}, reviews);
   write({"topics.tsv"}, topics);
+  write({"swag/train.csv", "swag/val.csv"}, small_choices(8));
+  std::string choices;
+  for (int i = 0; i < 8; ++i)
+    choices += "{\"text\": \"the " + animals[i % 2] +
+               "\", \"choices\": [\"red\", \"green\"], \"label\": " + std::to_string(i % 2) + "}\n";
+  write({"choices.jsonl"}, choices);
 }
 
 /// Text, words with labels, and passages to be ranked.

@@ -1,10 +1,11 @@
-// What holds for every task: words, answer spans and ranking as for classification.
+// What holds for every task: words, answer spans, ranking and choices as for classification.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "io/safetensors.h"
 #include "support/conversation.h"
+#include "support/small_choices.h"
 #include "support/small_model.h"
 #include "support/small_ranking.h"
 #include "support/small_squad.h"
@@ -22,19 +23,25 @@ using Flags = std::vector<std::string>;
 
 struct Task {
   std::string name;
-  Flags outputs;  ///< files that a run leaves, beside the model
+  Flags outputs;               ///< files that a run leaves, beside the model
+  std::string extension = "";  ///< of its files
+
+  std::string file(const std::string& part) const { return name + "." + part + extension; }
 };
 
 const std::vector<Task> kTasks = {
     {"ner", {"eval_results.json", "eval_report.tsv", "predictions.tsv"}},
     {"squad2", {"eval_results.json", "eval_nbest_predictions.json", "predictions.json", "null_odds.json"}},
-    {"msmarco", {"eval_results.json", "eval_msmarco_predictions.tsv", "predictions.tsv", "msmarco_predictions.tsv"}}};
+    {"msmarco", {"eval_results.json", "eval_msmarco_predictions.tsv", "predictions.tsv", "msmarco_predictions.tsv"}},
+    {"swag", {"eval_results.json", "eval_report.tsv", "eval_rows.jsonl", "predictions.tsv"}, ".csv"}};
 
 /// A model and the files of every task.
 struct Setting {
   support::TemporaryDirectory directory;
   Setting() {
     support::write_small_model(at("model"));
+    write_text(at("swag.train.csv"), support::small_choices(30));
+    write_text(at("swag.dev.csv"), support::small_choices(13));
     write_text(at("ner.train"), support::small_sentences(30));
     write_text(at("ner.dev"), support::small_sentences(13));
     write_text(at("squad2.train"), support::small_squad(36, true).dump());
@@ -47,13 +54,13 @@ struct Setting {
   std::string file(const std::string& name) const { return read_text(at(name)); }
   /// A run that trains, evaluates and predicts, in four micro-batches a step.
   Flags flags(const Task& task, const std::string& output, const Flags& more) const {
-    const std::string dev = at(task.name + ".dev");
+    const std::string dev = at(task.file("dev"));
     Flags all = support::with_defaults({"--task",
                                         task.name,
                                         "--model",
                                         at("model"),
                                         "--train",
-                                        at(task.name + ".train"),
+                                        at(task.file("train")),
                                         "--eval",
                                         dev,
                                         "--predict",
@@ -72,7 +79,7 @@ struct Setting {
                                         "1"},
                                        more);
     if (task.name == "msmarco") all.insert(all.end(), {"--qrels", at("qrels")});
-    if (task.name != "ner") all.insert(all.end(), {"--max-query-length", "4"});
+    if (task.name == "msmarco" || task.name == "squad2") all.insert(all.end(), {"--max-query-length", "4"});
     if (task.name == "squad2") all.insert(all.end(), {"--doc-stride", "4"});
     return all;
   }
@@ -158,9 +165,10 @@ TEST_CASE("every task that is stopped while it evaluates has saved its steps and
   std::string candidates;
   for (int i = 0; i < 200; ++i) candidates += support::small_candidates();
   write_text(setting.at("msmarco.many"), candidates);
+  write_text(setting.at("swag.many.csv"), support::small_choices(2'000));
   for (const Task& task : kTasks) {
     CAPTURE(task.name);
-    const Flags more = {"--steps", "2", "--log-every", "1", "--eval", setting.at(task.name + ".many")};
+    const Flags more = {"--steps", "2", "--log-every", "1", "--eval", setting.at(task.file("many"))};
     setting.run(task, task.name, more);
     const std::string output = task.name + "-stopped";
     const auto lines = [&] {
@@ -294,13 +302,14 @@ TEST_CASE("a prediction that is stopped says so and leaves no lock and no predic
   std::string candidates;
   for (int i = 0; i < 600; ++i) candidates += support::small_candidates();
   write_text(setting.at("msmarco.many"), candidates);
+  write_text(setting.at("swag.many.csv"), support::small_choices(10'000));
   for (const Task& task : kTasks) {
     CAPTURE(task.name);
     const bool streams = task.name == "msmarco";  // and keeps what it has
     setting.run(task, task.name, {"--steps", "2"});
-    Flags flags = setting.flags(task, "out",
-                                {"--model", setting.at(task.name), "--predict", setting.at(task.name + ".many"),
-                                 "--output", setting.at("out")});
+    Flags flags = setting.flags(
+        task, "out",
+        {"--model", setting.at(task.name), "--predict", setting.at(task.file("many")), "--output", setting.at("out")});
     for (const std::string flag : {"--train", "--eval", "--qrels", "--learning-rate", "--batch-size"})
       if (const auto at = std::ranges::find(flags, flag); at != flags.end()) flags.erase(at, at + 2);
     support::Conversation predicting("finetune", flags);

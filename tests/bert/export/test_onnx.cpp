@@ -207,6 +207,7 @@ TEST_CASE("each head has the outputs and the task of transformers") {
   const auto of = [](Architecture architecture) { return support::ExportedBert(architecture); };
   using enum Architecture;
   check(of(sequence_classification), {"logits f32 [batch_size, 3]"}, "text-classification");
+  check(of(multiple_choice), {"logits f32 [batch_size, num_choices]"}, "multiple-choice");
   check(of(token_classification), {"logits f32 [batch_size, sequence_length, 3]"}, "token-classification");
   check(of(question_answering),
         {"start_logits f32 [batch_size, sequence_length]", "end_logits f32 [batch_size, sequence_length]"},
@@ -219,6 +220,17 @@ TEST_CASE("each head has the outputs and the task of transformers") {
         "feature-extraction");
   check(support::ExportedBert(encoder, Activation::gelu, bert::PoolerLayer::absent),
         {"last_hidden_state f32 [batch_size, sequence_length, 12]"}, "feature-extraction");
+}
+
+TEST_CASE("in ONNX choices are rows of their own until they have their scores") {
+  const DecodedOnnx model = written(support::ExportedBert(Architecture::multiple_choice));
+  CHECK(model.inputs == Ops{"input_ids i64 [batch_size, num_choices, sequence_length]",
+                            "attention_mask i64 [batch_size, num_choices, sequence_length]",
+                            "token_type_ids i64 [batch_size, num_choices, sequence_length]"});
+  Ops flat;
+  for (int input = 0; input < 3; ++input) flat.insert(flat.end(), {"Shape", "Slice", "Concat", "Reshape"});
+  flat.insert(flat.end(), {"Shape", "Slice", "Reshape"});
+  CHECK(model.ops("choices") == flat);
 }
 
 TEST_CASE("in ONNX the first of the two outputs for answers is the start") {

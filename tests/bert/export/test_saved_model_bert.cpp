@@ -59,10 +59,11 @@ std::map<std::string, Dims> google_weights(Architecture architecture, PoolerLaye
     add_dense(weights, layer + "output/dense", 32, 16);
     add_norm(weights, layer + "output");
   }
-  if (architecture == sequence_classification || architecture == pretraining ||
+  if (architecture == sequence_classification || architecture == multiple_choice || architecture == pretraining ||
       (architecture == encoder && pooler_layer == PoolerLayer::present))
     add_dense(weights, "bert/pooler/dense", 16, 16);
   if (architecture == sequence_classification || architecture == token_classification) add_classifier(weights, "", 3);
+  if (architecture == multiple_choice) add_classifier(weights, "", 1);
   if (architecture == question_answering) add_classifier(weights, "cls/squad/", 2);
   if (architecture == masked_lm || architecture == pretraining) {
     add_dense(weights, "cls/predictions/transform/dense", 16, 16);
@@ -84,6 +85,7 @@ DecodedSavedModel saved(Architecture architecture, const bert::Config& config = 
 }
 
 const std::vector<Architecture> kAll = {Architecture::sequence_classification,
+                                        Architecture::multiple_choice,
                                         Architecture::token_classification,
                                         Architecture::question_answering,
                                         Architecture::masked_lm,
@@ -134,6 +136,7 @@ TEST_CASE("both signatures of a SavedModel give the outputs of its head") {
   };
   const std::map<Architecture, Outputs> expected = {
       {Architecture::sequence_classification, {output("logits", {-1, 3}), output("probabilities", {-1, 3})}},
+      {Architecture::multiple_choice, {output("logits", {-1, 1})}},
       {Architecture::token_classification, {output("logits", {-1, -1, 3}), output("probabilities", {-1, -1, 3})}},
       {Architecture::question_answering, {output("start_logits", {-1, -1}), output("end_logits", {-1, -1})}},
       {Architecture::masked_lm, {output("logits", {-1, -1, 15})}},

@@ -55,10 +55,13 @@ TEST_CASE("a choice among one label is refused before every text has it with cer
 TEST_CASE("a model says what it is for and one of another kind is refused with the known ones") {
   CHECK(inference::head_of({.architectures = {"X", "BertModel"}}, "m") == Head::embed);
   CHECK(inference::head_of({.architectures = {"BertForMaskedLM"}}, "m") == Head::fill_mask);
-  CHECK(refusal(Failure::model, [] { inference::head_of({.architectures = {"BertForMultipleChoice"}}, "m"); }) ==
-        "m/config.json: architectures: expected one of BertForSequenceClassification, BertForTokenClassification, "
-        "BertForQuestionAnswering, BertForMaskedLM, BertForPreTraining, BertModel, got [\"BertForMultipleChoice\"]; "
-        "hint: --task says what to do with the model");
+  CHECK(
+      refusal(Failure::model, [] { inference::head_of({.architectures = {"BertForNextSentencePrediction"}}, "m"); }) ==
+      "m/config.json: architectures: expected one of BertForSequenceClassification, BertForMultipleChoice, "
+      "BertForTokenClassification, "
+      "BertForQuestionAnswering, BertForMaskedLM, BertForPreTraining, BertModel, got "
+      "[\"BertForNextSentencePrediction\"]; "
+      "hint: --task says what to do with the model");
   CHECK(refusal(Failure::model, [] { inference::head_of({}, "m"); }).find(", got none; hint: --task") !=
         std::string::npos);
 }

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "autograd/engine.h"
 #include "bert/tasks/task.h"
 #include "support/program.h"
 #include "support/refusal.h"
@@ -131,4 +134,42 @@ TEST_CASE("a loss that is to be learnt by heart falls to nothing though labels a
   };
   CHECK(loss(true) < 1e-6);
   CHECK(loss(false) > 1);  // a twentieth of the target is on the other class: 30 / 20
+}
+
+TEST_CASE("the loss of choices is the cross-entropy of the scores of each row, and so is its gradient") {
+  const Setting setting;
+  const std::string file = setting.directory / "choices.csv";
+  support::write_text(file, "q,x,y,z,label\na,a,b,a b,z\nb,b,a,b b,x\n");
+  const ClassificationTask task(
+      tasks::read_task_data(tasks::custom_task({.columns = {.text = "q", .choices = "x,y,z"}}), {.train = file},
+                            {.config = "", .problem_type = "single_label_classification", .labels = {"yes", "no"}},
+                            setting.tokenizer, 8),
+      bert::Config{.labels = {"yes", "no"}, .problem_type = "single_label_classification"}, setting.tokenizer, {});
+  CHECK(task.sequences_of_example() == 3);
+  CHECK(task.make_model()->outputs() == 1);
+  const bert::Config config = task.directory().config;
+  CHECK(config.architectures == std::vector<std::string>{"BertForMultipleChoice"});
+  CHECK(config.problem_type.empty());
+  CHECK(config.labels.empty());
+
+  const auto backend = open_cpu({.threads = 1});
+  // Row 1 comes first, whose right choice is x, then row 0, whose is z.
+  const std::vector<double> scores = {0.5, -1, 2, 1, 0.25, -0.75};
+  const Variable outputs(ops::from_host(scores, {6, 1}, *backend), /*requires_grad=*/true);
+  const std::int64_t numbers[] = {1, 0};
+  CHECK(task.divisor(numbers) == 2);
+  const Variable loss = task.loss(outputs, {}, numbers, 2);
+  double expected = 0;
+  std::vector<double> slopes;
+  for (std::size_t row = 0; row < 2; ++row) {
+    const std::size_t right = row == 0 ? 0 : 2;
+    double sum = 0;
+    for (std::size_t i = 0; i < 3; ++i) sum += std::exp(scores[3 * row + i]);
+    expected -= std::log(std::exp(scores[3 * row + right]) / sum) / 2;
+    for (std::size_t i = 0; i < 3; ++i) slopes.push_back((std::exp(scores[3 * row + i]) / sum - (i == right)) / 2);
+  }
+  CHECK(ops::item(loss.value()) == doctest::Approx(expected).epsilon(1e-12));
+  backward(loss);
+  const std::vector<double> gradient = ops::to_host<double>(outputs.grad());
+  for (std::size_t i = 0; i < slopes.size(); ++i) CHECK(gradient[i] == doctest::Approx(slopes[i]).epsilon(1e-12));
 }

@@ -317,7 +317,8 @@ TEST_CASE("a model's label names stay if they cover the data's, and placeholders
 
 TEST_CASE("an unknown task is answered with the known ones") {
   CHECK(message_of([] { named_task("mprc"); }) ==
-        "--task: expected one of cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli or custom, got mprc; did you "
+        "--task: expected one of cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli, swag or custom, got mprc; "
+        "did you "
         "mean mrpc?");
 }
 

@@ -43,9 +43,7 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
     std::error_code error;
     const fs::file_status status = fs::status(input, error);
     if (!fs::exists(status))
-      fail(Failure::input, "{}: input: expected a file, got {}{}", input.string(),
-           fs::exists(fs::symlink_status(input, error)) ? "a link to nothing" : "nothing there",
-           hint_of_several(input));
+      fail(Failure::input, "{}: input: expected a file, got nothing there{}", input.string(), hint_of_absent(input));
     if (fs::is_directory(status)) fail(Failure::input, "{}: input: expected a file, got a directory", input.string());
     if (fs::is_regular_file(status)) bytes += static_cast<double>(fs::file_size(input, error));
   }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "io/files.h"
+#include "io/nearest_name.h"
 #include "io/units.h"
 
 namespace bertrand::io {
@@ -20,19 +22,41 @@ std::string_view other_than_text(std::string_view beginning) {
   return "";
 }
 
+/// The names of what is no directory, in order; none of a directory so full that to look through it takes long.
+std::vector<std::string> files_in(const std::filesystem::path& directory) {
+  constexpr int kMost = 1000;
+  std::vector<std::string> names;
+  std::error_code error, ignored;
+  int seen = 0;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (++seen > kMost) return {};
+    if (entry->exists(ignored) && !entry->is_directory(ignored)) names.push_back(entry->path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 }  // namespace
 
-std::string_view hint_of_several(const std::filesystem::path& file) {
+std::string hint_of_absent(const std::filesystem::path& file) {
   const bool may_be =
       file.filename().string().find(',') != std::string::npos || file.string().find_first_of("*?") != std::string::npos;
-  return may_be ? "; hint: names have blanks between them, and patterns are the shell's, which knows none in quotes"
-                : "";
+  if (may_be) return "; hint: names have blanks between them, and patterns are the shell's, which knows none in quotes";
+  std::error_code error;
+  if (const std::filesystem::path target = std::filesystem::read_symlink(file, error); !error)
+    return fmt::format("; hint: it is a link to {}", target.string());
+  const std::filesystem::path directory = std::filesystem::absolute(file, error).parent_path();
+  if (!std::filesystem::is_directory(directory, error))
+    return fmt::format("; hint: {} is no directory", directory.string());
+  if (const std::string near = did_you_mean(file.filename().string(), files_in(directory)); !near.empty()) return near;
+  return file.is_absolute() ? "" : fmt::format("; hint: it was looked for in {}", directory.string());
 }
 
 void refuse_open(const std::filesystem::path& file, int error) {
   const bool is_there = error != ENOENT && error != ENOTDIR;
   fail(is_there ? Failure::io : Failure::input, "{}: open: {}{}", file.string(), std::strerror(error),
-       is_there ? "" : hint_of_several(file));
+       is_there ? "" : hint_of_absent(file));
 }
 
 void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure) {

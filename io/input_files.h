@@ -9,8 +9,9 @@
 
 namespace bertrand::io {
 
-/// A hint, after "; ", if the name of what is not there may mean several files; "" else.
-std::string_view hint_of_several(const std::filesystem::path& file);
+/// What a user may have meant by the name of a file that is not there, after "; ": several files, what a link
+/// leads to, the nearest name beside it, or another directory; "" if nothing of it can be.
+std::string hint_of_absent(const std::filesystem::path& file);
 
 /// Throws Error(Failure::input) if the system's error number says that there is no such file to open, else
 /// Error(Failure::io) with its reason.

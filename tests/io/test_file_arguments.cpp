@@ -35,7 +35,7 @@ TEST_CASE("the bytes of all inputs are counted, and inputs and outputs that cann
   CHECK(is_refused(Failure::usage, {one}, {"-"}));
   fs::create_symlink("nothing", here / "link");
   CHECK(support::refusal(Failure::input, [&] { check_files({here / "link"}, {}); }) ==
-        (here / "link").string() + ": input: expected a file, got a link to nothing");
+        (here / "link").string() + ": input: expected a file, got nothing there; hint: it is a link to nothing");
   for (const char* several : {"one,two", "t*"})
     CHECK(support::refusal(Failure::input, [&] { check_files({here / several}, {}); }) ==
           (here / several).string() +

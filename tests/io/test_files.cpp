@@ -90,7 +90,8 @@ TEST_CASE("what is no regular file is bad input, to be read whole, and so is wha
   const auto refusal = [](const fs::path& file) { return support::refusal(Failure::input, [&] { read_file(file); }); };
   const fs::path none = directory / "none", under = directory / "file/x", here = directory / "";
   CHECK(refusal(none) == none.string() + ": open: No such file or directory");
-  CHECK(refusal(under) == under.string() + ": open: Not a directory");
+  CHECK(refusal(under) ==
+        under.string() + ": open: Not a directory; hint: " + (directory / "file").string() + " is no directory");
   CHECK(refusal(here) == here.string() + ": expected a regular file, got a directory");
   CHECK(refusal("/dev/null") == "/dev/null: expected a regular file, got a pipe or device; hint: put it into a file");
 }

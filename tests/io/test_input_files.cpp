@@ -36,6 +36,30 @@ TEST_CASE("a NUL is refused with its line, and what a file looks like by its fir
                1) == "f:2: expected text in UTF-8, got a NUL byte");
 }
 
+TEST_CASE("what a file that is not there was meant to be is told: the nearest name, or a directory to look at") {
+  const support::TemporaryDirectory directory;
+  const std::string here = (directory / "").parent_path();
+  support::write_text(directory / "test.tsv", "");
+  std::filesystem::create_directory(directory / "tets.tsv");
+  std::filesystem::create_symlink("nothing", directory / "link.tsv");
+  CHECK(hint_of_absent(directory / "tst.tsv") == "; did you mean test.tsv?");
+  CHECK(hint_of_absent(directory / "link.tsv") == "; hint: it is a link to nothing");
+  CHECK(hint_of_absent(directory / "predictions.json") == "");
+  CHECK(hint_of_absent(directory / "none/test.tsv") == "; hint: " + here + "/none is no directory");
+  CHECK(hint_of_absent(directory / "test.tsv/x") == "; hint: " + here + "/test.tsv is no directory");
+  CHECK(hint_of_absent("no-such-file.predictions") ==
+        "; hint: it was looked for in " + std::filesystem::current_path().string());
+}
+
+TEST_CASE("a full directory is not looked through for the nearest name") {
+  const support::TemporaryDirectory directory;
+  for (int i = 0; i < 1000; ++i) std::filesystem::create_symlink("/", directory / std::to_string(i));
+  support::write_text(directory / "train.tsv", "");
+  CHECK(hint_of_absent(directory / "trian.tsv") == "");
+  std::filesystem::remove(directory / "0");
+  CHECK(hint_of_absent(directory / "trian.tsv") == "; did you mean train.tsv?");
+}
+
 TEST_CASE("a directory is refused as what the caller says it is, and a file is not") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "f", "");

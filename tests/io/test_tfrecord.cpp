@@ -228,7 +228,8 @@ TEST_CASE("with skip a bad record is left out, and the rest of the file where a 
 }
 
 TEST_CASE("a file that is not there, or is a directory, is named") {
-  CHECK_THROWS_WITH_AS(RecordReader("/nowhere/r"), "/nowhere/r: open: No such file or directory", Error);
+  CHECK_THROWS_WITH_AS(RecordReader("/nowhere/r"),
+                       "/nowhere/r: open: No such file or directory; hint: /nowhere is no directory", Error);
   CHECK_THROWS_WITH_AS(RecordReader("/tmp"), "/tmp: records: expected a file, got a directory", Error);
 }
 

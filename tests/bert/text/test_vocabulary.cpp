@@ -94,7 +94,8 @@ TEST_CASE("a bad vocabulary is refused in one line that names file and line") {
 
 TEST_CASE("a vocabulary that is not there, a directory, too long, or on a disk that fails is refused as what it is") {
   const auto load = [](const char* file) { return [file] { Vocabulary::load(file); }; };
-  CHECK(refusal(Failure::input, load("/nowhere/vocab.txt")) == "/nowhere/vocab.txt: open: No such file or directory");
+  CHECK(refusal(Failure::input, load("/nowhere/vocab.txt")) ==
+        "/nowhere/vocab.txt: open: No such file or directory; hint: /nowhere is no directory");
   CHECK(refusal(Failure::model, load("/tmp")) == "/tmp: vocabulary: expected a file, got a directory");
   CHECK(refusal(Failure::model, load("/dev/zero")) ==
         "/dev/zero: vocabulary: expected at most 33.6 MB, got more; hint: is it a text?");

@@ -42,6 +42,7 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
   for (const fs::path& input : inputs) {
     std::error_code error;
     const fs::file_status status = fs::status(input, error);
+    if (!fs::status_known(status)) refuse_open(input, error.value());
     if (!fs::exists(status))
       fail(Failure::input, "{}: input: expected a file, got nothing there{}", input.string(), hint_of_absent(input));
     if (fs::is_directory(status)) fail(Failure::input, "{}: input: expected a file, got a directory", input.string());

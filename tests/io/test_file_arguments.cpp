@@ -36,6 +36,9 @@ TEST_CASE("the bytes of all inputs are counted, and inputs and outputs that cann
   fs::create_symlink("nothing", here / "link");
   CHECK(support::refusal(Failure::input, [&] { check_files({here / "link"}, {}); }) ==
         (here / "link").string() + ": input: expected a file, got nothing there; hint: it is a link to nothing");
+  const fs::path long_name = here / std::string(300, 'x');
+  CHECK(support::refusal(Failure::io, [&] { check_files({long_name}, {}); }) ==
+        long_name.string() + ": open: File name too long");
   for (const char* several : {"one,two", "t*"})
     CHECK(support::refusal(Failure::input, [&] { check_files({here / several}, {}); }) ==
           (here / several).string() +

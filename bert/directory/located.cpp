@@ -192,14 +192,15 @@ WeightFiles weight_files(const fs::path& model) {
   if (is_index(model)) return checkpoint(prefix_of(model));
   require_model(model);
   refuse_other_form(model);
-  if (const std::string name = model.filename().string(); name.find(kShard) != std::string::npos)
+  const std::string name = model.filename().string();
+  if (name.find(kShard) != std::string::npos)
     fail(Failure::model, "{}: expected the .index of a checkpoint, got a shard of it; hint: name the .index",
          model.string());
   if (!may_be_safetensors(model))
     fail(Failure::model,
          "{}: expected a model directory (config.json, model.safetensors, vocab.txt), a .safetensors file or a "
-         "TensorFlow checkpoint, got another file",
-         model.string());
+         "TensorFlow checkpoint, got another file{}",
+         model.string(), is_model_file(name) ? "; hint: name its directory" : "");
   return {.safetensors = {{model, {}}}, .checkpoint = {}, .named = model};
 }
 

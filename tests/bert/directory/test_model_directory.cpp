@@ -289,6 +289,8 @@ TEST_CASE("what is no model is refused in words") {
   CHECK(configuration_refusal(directory / "notes.txt") == (directory / "notes.txt").string() + ": " + none);
   CHECK(refusal(directory / "notes.txt")
             .ends_with(model + ", a .safetensors file or a TensorFlow checkpoint, got another file"));
+  write_text(directory / "config.json", "{}");
+  CHECK(refusal(directory / "config.json").ends_with(", got another file; hint: name its directory"));
 }
 
 TEST_CASE("tensors of another shape are named, as many as a line holds") {

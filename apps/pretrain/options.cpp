@@ -148,7 +148,9 @@ void complete(Options& options) {
     if (settings.overfit_batch && !training::is_given("--steps", settings.command)) settings.steps.reset();
   }
   if (options.config.empty() && options.init.empty())
-    fail(Failure::usage, "--config, --init: expected one of them, got none");
+    fail(Failure::usage,
+         "--config, --init: expected one of them, got none; hint: --config tiny makes a small new model, "
+         "--init PATH starts from one that is there");
   if (options.keep_moments && options.init.empty())
     fail(Failure::usage, "--keep-moments: expected with --init, got --config");
   if (!options.config.empty() && options.vocabulary.empty())

@@ -252,7 +252,8 @@ TEST_CASE("what is missing, comes twice or does not go together is said in one l
         "--config, --init: expected one of them, got both; hint: leave --config out: the directory of --init has its "
         "own");
   CHECK(refusal("pretrain", {"--input", "x", "--output", "x", "--resume", "--overwrite"}) ==
-        "--config, --init: expected one of them, got none");
+        "--config, --init: expected one of them, got none; hint: --config tiny makes a small new model, --init PATH "
+        "starts from one that is there");
 }
 
 TEST_CASE("a flag that takes one value and has two is refused with both values") {

@@ -25,6 +25,7 @@ objectives::SpanTask::Options span_options(const Options& options, int max_lengt
                    .max_answer_length = options.max_answer_length,
                    .version_2 = version_2,
                    .null_score_diff_threshold = options.null_score_diff_threshold};
+  spans.config_file = bert::config_file(options.model);
   return spans;
 }
 
@@ -62,7 +63,8 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                         .qrels = options.qrels,
                                         .lengths = {.sequence = max_length, .query = options.max_query_length},
                                         .spill = spill,
-                                        .keep_bad_rows = options.settings.validate_only},
+                                        .keep_bad_rows = options.settings.validate_only,
+                                        .config_file = bert::config_file(options.model)},
         config, tokenizer);
   constexpr auto keep = tasks::OnBadRow::keep;
   const tasks::TaskFiles files{.train = options.train,

@@ -298,14 +298,19 @@ training::RunIdentity identity_of(Options& options, const Job& job) {
   return identity;
 }
 
+/// What a message about the model's configuration begins with.
+std::string config_name(const Options& options) {
+  return options.init.empty() ? options.config : bert::config_file(options.init).string();
+}
+
 /// Records have their length. Text gets the one that the model can take.
 void settle_length(Options& options, const bert::Config& config) {
   constexpr int kShortest = 5;  // a word of each text, [CLS] and two [SEP]
   for (const auto& files : {options.inputs, options.evaluation_inputs}) {
     if (files.empty() || kind_of(files) == InputKind::records) continue;
     if (config.max_position_embeddings < kShortest)
-      fail(Failure::model, "config.json: max_position_embeddings: expected at least {} to train on text, got {}",
-           kShortest, config.max_position_embeddings);
+      fail(Failure::model, "{}: max_position_embeddings: expected at least {} to train on text, got {}",
+           config_name(options), kShortest, config.max_position_embeddings);
     options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
   }
 }
@@ -329,7 +334,7 @@ Job read_job(Options& options, distributed::Collective* processes) {
   const bool has_records = are_records(options.inputs) || are_records(options.evaluation_inputs);
   if (source.config.type_vocab_size < 2 && (has_records || !options.no_next_sentence))
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}{}",
-         options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size,
+         config_name(options), source.config.type_vocab_size,
          has_records ? "" : "; hint: --no-next-sentence needs one");
   source.config.architectures = {"BertForPreTraining"};
   settle_length(options, source.config);

@@ -57,23 +57,22 @@ class CandidateStream : public ExampleStream {
 const std::vector<std::string> kClasses = {"not_relevant", "relevant"};
 
 /// The config as it is to be written. A model that is used as it is keeps its names.
-bert::Config config_of_task(bert::Config config, bool training) {
-  bert::require_pairs(config, "config.json", "a query and a passage");
+bert::Config config_of_task(bert::Config config, const std::string& file, bool training) {
+  bert::require_pairs(config, file, "a query and a passage");
   const std::string expected = io::name_in(tasks::problem_types(), tasks::Kind::classification);
   if (!training && !config.problem_type.empty() && config.problem_type != expected)
     fail(Failure::model,
-         "config.json: problem_type: expected {} for --task msmarco, got {}; hint: --train makes "
-         "another model of it",
+         "{}: problem_type: expected {} for --task msmarco, got {}; hint: --train makes another model of it", file,
          expected, config.problem_type);
   if (!training && !config.labels.empty() && config.labels.size() != 2)
     fail(Failure::model,
-         "config.json: id2label: expected 2 labels for --task msmarco, got {}; hint: --train makes another model of it",
+         "{}: id2label: expected 2 labels for --task msmarco, got {}; hint: --train makes another model of it", file,
          tasks::in_braces(config.labels));
   if (!training && !config.labels.empty() && config.labels[0] == kClasses[1])
     fail(Failure::model,
-         "config.json: id2label: expected the class of relevant passages second for --task msmarco, got {}; hint: "
-         "--train makes another model of it",
-         tasks::in_braces(config.labels));
+         "{}: id2label: expected the class of relevant passages second for --task msmarco, got {}; hint: --train makes "
+         "another model of it",
+         file, tasks::in_braces(config.labels));
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = expected;
   if (training || config.labels.empty() || tasks::LabelSet(config.labels).placeholders()) config.labels = kClasses;
@@ -129,7 +128,8 @@ void write_scores(io::Files& files, const std::filesystem::path& file, const tas
 }  // namespace
 
 RankingTask::RankingTask(const Inputs& inputs, bert::Config config, const text::Tokenizer& tokenizer)
-    : FineTuningTask(config_of_task(std::move(config), !inputs.train.empty()), tokenizer), inputs_(inputs) {
+    : FineTuningTask(config_of_task(std::move(config), inputs.config_file.string(), !inputs.train.empty()), tokenizer),
+      inputs_(inputs) {
   tasks::RankingEncoder encoder(tokenizer, inputs.lengths);
   std::vector<std::string>* const bad = inputs.keep_bad_rows ? &bad_rows_ : nullptr;
   if (!inputs.train.empty()) train_ = tasks::read_triples(inputs.train, encoder, inputs.spill, bad);

@@ -14,7 +14,8 @@ class RankingTask : public FineTuningTask {
     std::filesystem::path qrels;                          ///< of the queries that are evaluated
     tasks::RankingLengths lengths = {};
     io::SpillPlace spill = {};
-    bool keep_bad_rows = false;  ///< in bad_rows(), and go on
+    bool keep_bad_rows = false;         ///< in bad_rows(), and go on
+    std::filesystem::path config_file;  ///< the start model's, for messages
   };
   /// Reads all files once; candidates are read again part by part. `config` is the start model's. The tokenizer must
   /// outlive the task. Throws Failure::input for bad lines, Failure::model if the model knows one segment only.

@@ -15,8 +15,8 @@ namespace bertrand::objectives {
 namespace {
 
 /// The config as it is to be written.
-bert::Config config_of_task(bert::Config config) {
-  bert::require_pairs(config, "config.json", "a question and its context");
+bert::Config config_of_task(bert::Config config, const std::string& file) {
+  bert::require_pairs(config, file, "a question and its context");
   config.architectures = {"BertForQuestionAnswering"};
   config.problem_type.clear();
   config.labels.clear();  // transformers counts the outputs by them, and there are two: start and end
@@ -45,7 +45,8 @@ std::vector<bool> held_out_paragraphs(const tasks::TaskFiles& files) {
 
 SpanTask::SpanTask(const tasks::TaskFiles& files, Options options, bert::Config config,
                    const text::Tokenizer& tokenizer)
-    : FineTuningTask(config_of_task(std::move(config)), tokenizer), options_(std::move(options)) {
+    : FineTuningTask(config_of_task(std::move(config), options.config_file.string()), tokenizer),
+      options_(std::move(options)) {
   std::vector<std::string>* const bad = files.on_bad == tasks::OnBadRow::keep ? &bad_rows_ : nullptr;
   const auto read = [&](const std::filesystem::path& file, tasks::SquadUse use,
                         const tasks::ParagraphFilter& wanted = {}) {

@@ -11,7 +11,8 @@ class SpanTask : public FineTuningTask {
  public:
   struct Options {
     tasks::SquadOptions windows;
-    tasks::AnswerOptions answers;  ///< version_2 as in `windows`
+    tasks::AnswerOptions answers;       ///< version_2 as in `windows`
+    std::filesystem::path config_file;  ///< the start model's, for messages
   };
   /// Reads the files. The tokenizer must outlive the task. `config` is the start model's. Throws what SquadData throws,
   /// and Error(Failure::model) if the model cannot tell a question from its context.

@@ -59,7 +59,8 @@ bool LabelSet::same_names(const LabelSet& other) const {
                                                [&](const std::string& name) { return other.find(name).has_value(); });
 }
 
-LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training) {
+LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training,
+                       const std::filesystem::path& config) {
   if (model.empty()) return data;
   const bool known = std::all_of(data.names().begin(), data.names().end(),
                                  [&](const std::string& name) { return model.find(name).has_value(); });
@@ -69,7 +70,7 @@ LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool trainin
       std::ranges::all_of(data.names(), [&](const std::string& name) { return outputs.find(name).has_value(); }))
     return outputs;
   if (model.placeholders() && data.size() == model.size()) return data;
-  fail(Failure::model, "config.json: id2label: expected the data's labels {}, got {}", in_braces(data.names()),
+  fail(Failure::model, "{}: id2label: expected the data's labels {}, got {}", config.string(), in_braces(data.names()),
        in_braces(model.names()));
 }
 

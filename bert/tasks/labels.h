@@ -1,6 +1,7 @@
 // The names of a task's classes, in the order of the classifier's outputs.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -41,8 +42,9 @@ class LabelSet {
 /// Which names a model's outputs get, and in which order. `data` are those of the training file or the task (empty:
 /// unknown), `model` those of its config.json. The model's stay if they hold all of the data's. If not, and the model
 /// may be trained, the data's are taken. If it may not, its outputs may be called by their numbers, of which the data
-/// may lack some, and as many placeholders get the data's names. Throws Failure::model if nothing fits.
-LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training);
+/// may lack some, and as many placeholders get the data's names. Throws Failure::model if nothing fits; the message
+/// names `config`, the model's file.
+LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training, const std::filesystem::path& config);
 
 /// Whether outputs that a model has other names for get the data's: as many, none of them a placeholder or the number
 /// of its output.

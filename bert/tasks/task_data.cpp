@@ -198,7 +198,7 @@ void read_and_encode(const TaskFiles& files, const ModelOutputs& model, const te
       if (*table) data.labels = (*table)->labels();  // those of the first file
   } else if (data.task.kind != Kind::regression) {
     const LabelSet own(model.labels);
-    data.labels = choose_labels(data_labels(data.task, tables, own), own, tables.train.has_value());
+    data.labels = choose_labels(data_labels(data.task, tables, own), own, tables.train.has_value(), model.config);
     if (!tables.train && !task.labels.empty() && data.labels.size() != task.labels.size())
       fail(Failure::model, "{}: id2label: expected the {} labels of --task {}, got {}", model.config.string(),
            task.labels.size(), task.name, own.size());

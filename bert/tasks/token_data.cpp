@@ -213,7 +213,7 @@ TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, c
   data.evaluation = read(options, files.evaluation, files.spill, true, bad);
   data.prediction = read(options, files.prediction, files.spill, false, bad);
   const LabelSet own(model.labels);
-  data.labels = choose_labels(data_labels(training, data, own), own, training.has_value());
+  data.labels = choose_labels(data_labels(training, data, own), own, training.has_value(), model.config);
   if (data.labels.empty())
     fail(Failure::model, "{}: id2label: expected the names of the labels or a file to --train, got none",
          model.config.string());

@@ -245,8 +245,9 @@ TEST_CASE("a classifier of three labels is refused without training, and with it
   const Outcome refused = setting.run({"--model", setting.at("three"), "--predict", setting.at("candidates.tsv")});
   CHECK(refused.code == 4);
   CHECK(refused.error ==
-        "error: config.json: id2label: expected 2 labels for --task msmarco, got {b,g,r}; hint: --train makes another "
-        "model of it\n");
+        "error: " + setting.at("three/config.json") +
+            ": id2label: expected 2 labels for --task msmarco, got {b,g,r}; hint: --train makes another "
+            "model of it\n");
   const Outcome trained = setting.train({"--model", setting.at("three"), "--epochs", "1"});
   REQUIRE_MESSAGE(trained.code == 0, trained.error);
   CHECK(trained.out.find("classifier.weight: expected [2, 16] (the task), got [3, 16]") != std::string::npos);

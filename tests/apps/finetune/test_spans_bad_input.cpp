@@ -209,5 +209,6 @@ TEST_CASE("a model that cannot tell a question from its context is refused") {
   support::write_text(setting.at("model/config.json"), config.dump());
   const Outcome outcome = setting.run("run", {});
   CHECK(outcome.code == 4);
-  CHECK(outcome.error == "error: config.json: type_vocab_size: expected 2 for a question and its context, got 1\n");
+  CHECK(outcome.error == "error: " + setting.at("model/config.json") +
+                             ": type_vocab_size: expected 2 for a question and its context, got 1\n");
 }

@@ -25,10 +25,13 @@ struct Setting {
   RankingTask task(const std::vector<std::string>& labels = {}) const {
     bert::Config config;
     config.labels = labels;
-    return {
-        {.train = {}, .evaluation = directory / "candidates.tsv", .prediction = {}, .qrels = directory / "qrels.tsv"},
-        config,
-        tokenizer};
+    return {{.train = {},
+             .evaluation = directory / "candidates.tsv",
+             .prediction = {},
+             .qrels = directory / "qrels.tsv",
+             .config_file = "m/config.json"},
+            config,
+            tokenizer};
   }
 };
 
@@ -41,13 +44,12 @@ TEST_CASE("two names that a model has for relevance stay and placeholders give w
   CHECK(labels({"no", "yes"}) == std::vector<std::string>{"no", "yes"});
   CHECK(labels({}) == usual);
   CHECK(labels({"LABEL_0", "LABEL_1"}) == usual);
-  CHECK(
-      support::refusal(Failure::model,
-                       [&] {
-                         labels({"a", "b", "c"});
-                       }) ==
-      "config.json: id2label: expected 2 labels for --task msmarco, got {a,b,c}; hint: --train makes another model of "
-      "it");
+  CHECK(support::refusal(Failure::model,
+                         [&] {
+                           labels({"a", "b", "c"});
+                         }) ==
+        "m/config.json: id2label: expected 2 labels for --task msmarco, got {a,b,c}; hint: --train makes another model "
+        "of it");
 }
 
 TEST_CASE("a ranking model whose first class is the relevant one is refused") {
@@ -56,7 +58,7 @@ TEST_CASE("a ranking model whose first class is the relevant one is refused") {
                          [&] {
                            setting.task({"relevant", "not_relevant"});
                          }) ==
-        "config.json: id2label: expected the class of relevant passages second for --task msmarco, got "
+        "m/config.json: id2label: expected the class of relevant passages second for --task msmarco, got "
         "{relevant,not_relevant}; hint: --train makes another model of it");
 }
 
@@ -67,8 +69,11 @@ TEST_CASE("a model of another problem is no ranking model unless it is trained t
     bert::Config config;
     config.problem_type = own;
     config.labels = {"no", "yes"};
-    RankingTask::Inputs inputs{
-        .train = {}, .evaluation = {}, .prediction = setting.directory / "candidates.tsv", .qrels = {}};
+    RankingTask::Inputs inputs{.train = {},
+                               .evaluation = {},
+                               .prediction = setting.directory / "candidates.tsv",
+                               .qrels = {},
+                               .config_file = "m/config.json"};
     if (trains) inputs.train = setting.directory / "triples.tsv";
     return RankingTask(inputs, config, setting.tokenizer).directory().config.problem_type;
   };
@@ -78,7 +83,7 @@ TEST_CASE("a model of another problem is no ranking model unless it is trained t
   CHECK(problem("regression", true) == ranking);
   CHECK(support::refusal(Failure::model, [&] {
           problem("regression", false);
-        }).starts_with("config.json: problem_type: "));
+        }).starts_with("m/config.json: problem_type: "));
 }
 
 TEST_CASE("a single byte that is not UTF-8 is warned of in each file, and whole ones are not warned of") {

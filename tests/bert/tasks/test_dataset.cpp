@@ -297,6 +297,9 @@ TEST_CASE("a label set finds names, knows placeholders, and is shortened in mess
 TEST_CASE("a model's label names stay if they cover the data's, and placeholders give way") {
   const LabelSet data(Names{"a", "b"}), reversed(Names{"b", "a"}), more(Names{"c", "b", "a"}), other(Names{"x", "y"});
   const LabelSet placeholders(Names{"LABEL_0", "LABEL_1"}), numbers(Names{"0", "1"});
+  const auto choose_labels = [](const LabelSet& names, const LabelSet& model, bool training) {
+    return tasks::choose_labels(names, model, training, "m/config.json");
+  };
   CHECK(choose_labels(data, reversed, true).names() == reversed.names());
   CHECK(choose_labels(data, more, false).names() == more.names());
   CHECK(choose_labels(data, placeholders, false).names() == data.names());
@@ -309,10 +312,10 @@ TEST_CASE("a model's label names stay if they cover the data's, and placeholders
   CHECK(choose_labels(LabelSet(Names{"LABEL_0"}), placeholders, false).names() == placeholders.names());
   CHECK(choose_labels(LabelSet(Names{"0", "2"}), more, false).names() == Names{"0", "1", "2"});
   CHECK(message_of([&] { choose_labels(LabelSet(Names{"a"}), placeholders, false); }) ==
-        "config.json: id2label: expected the data's labels {a}, got {LABEL_0,LABEL_1}");
+        "m/config.json: id2label: expected the data's labels {a}, got {LABEL_0,LABEL_1}");
   CHECK(choose_labels({}, placeholders, false).names() == placeholders.names());
   CHECK(message_of([&] { choose_labels(data, other, false); }) ==
-        "config.json: id2label: expected the data's labels {a,b}, got {x,y}");
+        "m/config.json: id2label: expected the data's labels {a,b}, got {x,y}");
 }
 
 TEST_CASE("an unknown task is answered with the known ones") {
@@ -337,7 +340,7 @@ TEST_CASE("outputs are renamed where the data has other names than a model that 
   CHECK_FALSE(renames_outputs(LabelSet(Names{"0", "1"}), other));
   CHECK_FALSE(renames_outputs(placeholders, other));
   CHECK_FALSE(renames_outputs(LabelSet(Names{"a", "b", "c"}), other));
-  CHECK(choose_labels(data, {}, false).names() == data.names());  // a model without names
+  CHECK(choose_labels(data, {}, false, "m/config.json").names() == data.names());  // a model without names
 }
 
 TEST_CASE("two columns of 0 and 1 are two labels, and the column that is left is the text") {

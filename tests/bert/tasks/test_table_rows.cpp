@@ -204,6 +204,16 @@ TEST_CASE("a model of three outputs is refused for a task of two labels, also if
           }) == "model/config.json: id2label: expected the 2 labels of --task mrpc, got 3");
 }
 
+TEST_CASE("data of other labels than a model's is refused with the file that names the model's") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "dev.csv", "text,label\na,x\nb,y\n");
+  const ModelOutputs model{.config = "model/config.json", .problem_type = "", .labels = {"LABEL_0"}};
+  CHECK(support::refusal(Failure::model, [&] {
+          read_task_data(custom_task({.columns = {.text = "text", .label = "label"}}),
+                         {.evaluation = directory / "dev.csv"}, model, tokenizer(), 8);
+        }) == "model/config.json: id2label: expected the data's labels {x,y}, got {LABEL_0}");
+}
+
 TEST_CASE("pairs of texts in any file need a model that tells the texts apart") {
   const support::TemporaryDirectory directory;
   const std::filesystem::path pairs = directory / "pairs.tsv", single = directory / "one.csv";

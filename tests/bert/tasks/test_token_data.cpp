@@ -108,6 +108,9 @@ TEST_CASE("the labels of a model stay and a label that is none of them is refuse
         "nothing:2: words: expected at least one of which the tokenizer leaves a token, got none");
   CHECK(support::refusal(Failure::model, [&] { setting.read({.prediction = setting.file("new", "a\n")}); }) ==
         "model/config.json: id2label: expected the names of the labels or a file to --train, got none");
+  setting.model_labels = {"LABEL_0"};
+  CHECK(support::refusal(Failure::model, [&] { setting.read({.evaluation = setting.file("dev", "a O\nb B\n")}); }) ==
+        "model/config.json: id2label: expected the data's labels {B,O}, got {LABEL_0}");
 }
 
 TEST_CASE("the loss of an evaluation is the mean over the labelled pieces") {

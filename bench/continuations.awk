@@ -19,4 +19,4 @@ function ask(   at, place, i, j, right, taken, choices) {
 }
 BEGIN { srand(1) }
 /^$/ { ask(); n = 0; split("", seen); next }
-length($0) > 40 && !/[[:cntrl:]\\]/ && !seen[$0]++ { line[++n] = $0 }
+length($0) > 40 && length($0) < 160 && !/[[:cntrl:]\\]/ && !seen[$0]++ { line[++n] = $0 }

@@ -38,7 +38,7 @@ score() {  # NAME FILE: the figures of what was predicted, by the same scorer fo
     wnut|uner) "$build/bin/evaluate" tokens "$2" | grep -E '^(accuracy|f1) ' ;;
     squad|squad2) "$build/bin/evaluate" "$1" --data "${held_out[$1]}" --predictions "$2" | grep -E '^(exact|exact_match|f1) ' ;;
     msmarco) "$build/bin/evaluate" ranking --qrels "$data/ranking/qrels.dev.tsv" --run "$2" 2>/dev/null | grep -E '^(map|mrr_at_10) ' ;;
-    choices) "$build/bin/evaluate" classification --choice-columns choices --data "${held_out[$1]}" --predictions "$2" |
+    choices) "$build/bin/evaluate" classes --choice-columns choices --data "${held_out[$1]}" --predictions "$2" |
       grep -E '^accuracy ' ;;
   esac | tr '\n' ' '
 }

@@ -28,8 +28,8 @@ bool is_id_key(std::string_view name) {
 }
 
 bool is_text_key(std::string_view name) {
-  constexpr std::string_view kKeys[] = {"text",  "text_pair", "question",  "context",
-                                        "words", "tokens",    "normalize", "raw_scores"};
+  constexpr std::string_view kKeys[] = {"text",   "text_pair", "question",  "context",   "words",
+                                        "tokens", "choices",   "normalize", "raw_scores"};
   return std::ranges::find(kKeys, name) != std::end(kKeys);
 }
 
@@ -39,7 +39,7 @@ void check_input_name(std::string_view name, bool has_ids) {
   if (is_passed_over(name) || (has_ids ? is_id_key(name) : is_text_key(name))) return;
   refuse(400, "inputs: expected {}, got {}",
          has_ids ? "attention_mask and token_type_ids beside input_ids"
-                 : "input_ids, or texts: text, text_pair, question, context",
+                 : "input_ids, or texts: text, text_pair, choices, question, context",
          io::shown(name));
 }
 

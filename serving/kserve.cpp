@@ -108,10 +108,13 @@ class Inputs {
     Json request = Json::object();
     for (const Tensor& tensor : tensors_) {
       if (is_passed_over(tensor.name)) continue;
-      if (tensor.type != "BYTES" || tensor.width != 1)
+      const bool is_list = tensor.name == "choices" && tensor.dimensions == 2;
+      if (tensor.type != "BYTES" || (tensor.width != 1 && !is_list))
         refuse(400, "inputs: {}: expected input_ids, or texts: BYTES of shape [N] or [N, 1], got {} of {}", tensor.name,
                tensor.type, tensor.width);
-      request[tensor.name] = tensor.data[row];
+      const auto first = tensor.data.begin() + static_cast<std::ptrdiff_t>(row * tensor.width);
+      request[tensor.name] =
+          is_list ? Json(std::vector(first, first + static_cast<std::ptrdiff_t>(tensor.width))) : *first;
     }
     return model.predictor().encode(request, where);
   }
@@ -187,6 +190,7 @@ Json metadata(const ServedModel& model) {
   Json inputs = Json::array(), outputs = Json::array();
   for (const char* const text : model.head() == Head::answer ? std::vector{"question", "context"} : std::vector{"text"})
     inputs.push_back(tensor(text, "BYTES", list));
+  if (model.head() == Head::choose) inputs.push_back(tensor("choices", "BYTES", matrix));
   for (const char* const ids : {"input_ids", "attention_mask", "token_type_ids"})
     inputs.push_back(tensor(ids, "INT64", matrix));
   switch (model.head()) {

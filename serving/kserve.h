@@ -1,6 +1,7 @@
 // KServe's Open Inference Protocol, version 2, over REST: health, metadata and infer. Inputs are either "text" (and
-// "text_pair" or "choices" [N, K], or "question" and "context") of BYTES, or "input_ids" (and a mask and types) of INT64 or INT32. Outputs
-// are "probabilities" (and "label"), "logits" or "embedding"; of every other head "answer", JSON as BYTES.
+// "text_pair" or "choices" [N, K], or "question" and "context") of BYTES, or "input_ids" (and a mask and types) of
+// INT64 or INT32. Outputs are "probabilities" (and "label"), "logits" or "embedding"; of every other head "answer",
+// JSON as BYTES.
 #pragma once
 #include "serving/dialect.h"
 

@@ -238,7 +238,8 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
       options.columns.pair);
   table.text({"--choice-columns",
               "for multiple choice: names or numbers of the columns with the texts of which one is right, as "
-              "ending0,ending1, or of one whose values are lists in JSON; the label is the name of a column, a number "
+              "ending0,ending1, or of one whose values in JSON are lists, or {\"text\": [], \"label\": []}; the label "
+              "is the name of a column, a number "
               "from 0, or a letter, A for the first",
               decisive, "", "COLUMNS"},
              options.columns.choices);

@@ -13,6 +13,7 @@ const char* const kDescription =
     "\n"
     "  task       a line of text          or a JSON object       answer\n"
     "  classify   text, or text ||| pair  {text, text_pair}      {label, score, scores}\n"
+    "  choose     text ||| choice ||| …   {text, choices: []}    {choice, answer, score, scores}\n"
     "  tokens     text                    {text} or {words: []}  {entities, words}\n"
     "  answer     question ||| context    {question, context}    {answer, score, start, end, n_best}\n"
     "  fill-mask  text with [MASK]        {text}                 {masks: [{position, predictions, …}]}\n"

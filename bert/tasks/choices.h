@@ -3,7 +3,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bert/tasks/table.h"
@@ -18,11 +17,17 @@ inline constexpr char kChoiceSeparator = '\x1f';
 /// Throws Failure::input naming the file if a list of its first row has fewer than two.
 std::vector<std::string> choice_names(const Task& task, const Table& table, const Layout& layout);
 
-/// The items of a list.
-std::vector<std::string> split_choices(std::string_view cell);
+/// What a row has to choose from.
+struct Choices {
+  std::vector<std::string> texts;
+  std::vector<std::string> names = {};  ///< that the row's own label has for them; empty: those of choice_names()
+};
+/// In one cell: a list, or {"text": […], "label": […]}, as the hub has CommonsenseQA and ARC. Throws Failure::input
+/// with file and line for another object.
+Choices choices_of_cell(const Table& table, const Row& row, std::size_t column);
 
-/// The name of the choice that a label means: its name, its number from 0, or its letter, A for the first; none if it
-/// means none of them.
-std::optional<std::string> chosen(const std::string& label, std::span<const std::string> names);
+/// The number of the choice that a label means by its name, by this number, or by its letter, A for the first; none if
+/// it means none of them.
+std::optional<std::size_t> chosen(const std::string& label, std::span<const std::string> names);
 
 }  // namespace bertrand::tasks

@@ -96,19 +96,20 @@ std::optional<std::string> label_of(const Task& task, const Table& table, const 
   return label;
 }
 
-/// The texts of a row of which one is right.
-std::vector<std::string> choices_of(const Table& table, const Layout& layout, const Row& row, std::size_t count) {
-  std::vector<std::string> choices;
+/// The texts of a row of which one is right, as many as there are `names` of them.
+Choices choices_of(const Table& table, const Layout& layout, const Row& row, const std::vector<std::string>& names) {
+  Choices choices;
   if (layout.choices.size() == 1) {
-    choices = split_choices(read_cell(table, row, static_cast<std::size_t>(layout.choices[0])));
+    choices = choices_of_cell(table, row, static_cast<std::size_t>(layout.choices[0]));
   } else {
-    for (const int column : layout.choices) choices.push_back(text_cell(table, row, column, "choice", false));
+    for (const int column : layout.choices) choices.texts.push_back(text_cell(table, row, column, "choice", false));
   }
-  if (choices.size() != count)
-    fail(Failure::input, "{}: choices: expected {} as in the first row, got {}", table.where(row), count,
-         choices.size());
-  if (std::ranges::any_of(choices, [](const std::string& text) { return trimmed_cell(text).empty(); }))
+  if (choices.texts.size() != names.size())
+    fail(Failure::input, "{}: choices: expected {} as in the first row, got {}", table.where(row), names.size(),
+         choices.texts.size());
+  if (std::ranges::any_of(choices.texts, [](const std::string& text) { return trimmed_cell(text).empty(); }))
     fail(Failure::input, "{}: choices: expected some text in each, got none", table.where(row));
+  if (choices.names.empty()) choices.names = names;
   return choices;
 }
 
@@ -123,13 +124,14 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
   if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair", may_be_empty);
   if (layout.is_labelled()) example.label = label_of(task, table, layout, row, needs_label);
   if (choices.empty()) return example;
-  example.choices = choices_of(table, layout, row, choices.size());
+  Choices own = choices_of(table, layout, row, choices);
+  example.choices = std::move(own.texts);
   if (!example.label) return example;
-  const auto name = chosen(*example.label, choices);
-  if (!name && needs_label)
+  const auto right = chosen(*example.label, own.names);
+  if (!right && needs_label)
     fail(Failure::input, "{}: label: expected one of {}, its number from 0 or its letter, got \"{}\"", table.where(row),
-         in_braces(choices), *example.label);
-  if (name) example.label = name;
+         in_braces(own.names), *example.label);
+  if (right) example.label = choices[*right];
   return example;
 }
 

@@ -190,11 +190,10 @@ JsonCell cell_of(const io::Json& value, const std::string& separator) {
   JsonCell cell{.text = io::json_text(value), .is_list = value.is_array(), .is_nested = value.is_object()};
   if (!cell.is_list) return cell;
   std::string joined;
-  for (const io::Json& item : value) {
-    const std::string text = cell_of(item, separator).text;
-    cell.is_nested |= item.is_structured() || text.find(separator) != std::string::npos;
-    if (!joined.empty()) joined += separator;
-    joined += text;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::string text = cell_of(value[i], separator).text;
+    cell.is_nested |= value[i].is_structured() || text.find(separator) != std::string::npos;
+    joined += (i == 0 ? "" : separator) + text;
   }
   if (!cell.is_nested) cell.text = std::move(joined);
   return cell;

@@ -95,6 +95,26 @@ TEST_CASE("choices are the items of a list in JSON") {
   CHECK(labels_of(walked) == Names{"1", "2"});
 }
 
+TEST_CASE("choices are read as CommonsenseQA and ARC have them, with labels of their own") {
+  const Task task = custom({.text = "question", .choices = "choices", .label = "answerKey"});
+  const WalkedTable walked =
+      rows_of(task,
+              R"({"question": "q", "choices": {"label": ["A", "B"], "text": ["x", "y"]}, "answerKey": "B"})"
+              "\n"
+              R"({"question": "r", "choices": {"label": ["1", "2"], "text": ["z", "w"]}, "answerKey": "1"})"
+              "\n",
+              TableFormat::jsonl);
+  CHECK(walked.dataset.labels == Names{"0", "1"});
+  CHECK(walked.examples[1].choices == Names{"z", "w"});
+  CHECK(labels_of(walked) == Names{"1", "0"});
+  CHECK(refused(task, R"({"question": "q", "choices": {"label": ["A"], "text": ["x", "y"]}, "answerKey": "A"})",
+                TableFormat::jsonl) == "data:1: choices: label: expected one for each of 2 texts, got [\"A\"]");
+  CHECK(refused(task, R"({"question": "q", "choices": {"text": ["x", 5]}, "answerKey": "A"})", TableFormat::jsonl) ==
+        "data:1: choices: text: expected a list of texts, got [\"x\",5]");
+  CHECK(refused(task, R"({"question": "q", "choices": [["x"], "y"], "answerKey": "A"})", TableFormat::jsonl) ==
+        "data:1: choices: expected a JSON object, got [[\"x\"],\"y\"]");
+}
+
 TEST_CASE("what is wrong with choices is said with its line") {
   const Task task = custom({.text = "q", .choices = "x,y", .label = "right"}), lists = custom({.choices = "choices"});
   const std::string header = "q,x,y,right\na,b,c,0\n";
@@ -107,8 +127,8 @@ TEST_CASE("what is wrong with choices is said with its line") {
         "data:2: choices: expected 2 as in the first row, got 1");
   CHECK(refused(lists, first + "{\"text\": \"q\", \"choices\": [\"a\", \" \"], \"label\": 0}\n", TableFormat::jsonl) ==
         "data:2: choices: expected some text in each, got none");
-  CHECK(refused(lists, first + "{\"text\": \"q\", \"choices\": {\"text\": \"a\"}, \"label\": 0}\n", TableFormat::jsonl)
-            .starts_with("data:2: choices: expected a string, a number or a list of them"));
+  CHECK(refused(lists, first + "{\"text\": \"q\", \"choices\": [\"\", \"a\"], \"label\": 0}\n", TableFormat::jsonl) ==
+        "data:2: choices: expected some text in each, got none");
   CHECK(refused(lists, "{\"text\": \"q\", \"choices\": [\"a\"], \"label\": 0}\n", TableFormat::jsonl) ==
         "data:1: --choice-columns: expected a list of at least two texts, got one");
   CHECK(refused(custom({.text = "q", .choices = "x,w", .label = "right"}), header, TableFormat::csv) ==

@@ -25,6 +25,8 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
   const std::vector<std::string> columns = with(words, custom);
   std::vector<std::string> classes = with(tasks::task_names(), custom);
   std::erase(classes, "stsb");  // which has numbers
+  std::vector<std::string> shared_classes = classes;
+  std::erase(shared_classes, "swag");  // whose rows have choices of their own
   return {{"--text-column", columns},
           {"--label-column", columns},
           {"--text-pair-column", custom},
@@ -44,7 +46,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
           {"--n-best-size", spans},
           {"--max-answer-length", spans},
           {"--null-score-diff-threshold", {"squad2"}},
-          {"--class-weights", classes},
+          {"--class-weights", shared_classes},
           {"--label-smoothing", classes}};
 }
 

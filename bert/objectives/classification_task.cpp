@@ -46,6 +46,8 @@ LossWeights weights_of_task(const ClassificationTask::Options& options, const ta
   if (any && data.task.kind != tasks::Kind::classification)
     fail(Failure::usage, "--class-weights, --label-smoothing: expected with classes, got --kind {}",
          io::name_in(tasks::kinds(), data.task.kind));
+  if ((options.balanced || !weights.classes.empty()) && data.task.has_choices())
+    fail(Failure::usage, "--class-weights: expected classes that all rows have, got choices of each row");
   if (!weights.classes.empty() && weights.classes.size() != data.labels.size())
     fail(Failure::usage, "--class-weights: expected {}, a number for each of {}, got {} of them", data.labels.size(),
          tasks::in_braces(data.labels.names()), weights.classes.size());

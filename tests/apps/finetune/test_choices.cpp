@@ -100,6 +100,10 @@ TEST_CASE("a model of multiple choice needs its columns, and another model is no
                              "BertForMultipleChoice; hint: --choice-columns has the texts to choose from\n");
   const Outcome applied = predict({"--choice-columns", "choices"});
   CHECK_MESSAGE(applied.code == 0, applied.error);
+  CHECK(setting
+            .finetune({"--choice-columns", "choices", "--train", rows, "--output", setting.at("weights"),
+                       "--class-weights", "balanced"})
+            .error == "error: --class-weights: expected classes that all rows have, got choices of each row\n");
   CHECK(setting.finetune({"--task", "mrpc", "--choice-columns", "choices", "--train", rows}).error ==
         "error: --choice-columns: expected with --task custom, got --task mrpc\n");
   CHECK(setting.finetune({"--task", "multiple-choice", "--train", rows})

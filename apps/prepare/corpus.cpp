@@ -16,7 +16,7 @@ void write_corpus(const CorpusOptions& options) {
   io::catch_stop_signals(io::OnStop::leave);
   const double input_bytes = io::check_files(options.inputs, {});
   io::check_readable_twice(options.inputs);
-  const text::Tokenizer tokenizer = text::load_tokenizer(options.vocab_file, options.cased);
+  const text::Tokenizer tokenizer = load_tokenizer(options.tokenizer);
   io::ByteProgress progress("tokenising", input_bytes);
   const data::CorpusResult result = data::write_corpus(
       {.inputs = options.inputs,

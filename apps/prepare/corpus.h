@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <vector>
 
+#include "apps/prepare/tokenizer_flags.h"
+
 namespace bertrand::prepare {
 
 struct CorpusOptions {
-  std::filesystem::path vocab_file;
-  bool cased = false;
+  TokenizerFlags tokenizer;
   std::vector<std::filesystem::path> inputs;
   std::filesystem::path output;
   int shards = 1;

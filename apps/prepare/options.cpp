@@ -22,10 +22,15 @@ using cli::number_flag;
 using cli::Range;
 using io::Choices;
 
-/// --vocab-file (required) and --cased.
-void add_vocabulary_flags(CLI::App& app, std::filesystem::path& vocab_file, bool& cased) {
-  app.add_option("--vocab-file", vocab_file, "vocab.txt: a token a line")->type_name("FILE")->required();
-  app.add_flag("--cased", cased, "keep case and accents (default: lower-case and strip accents)");
+/// --vocab-file and --cased, or --model.
+void add_tokenizer_flags(CLI::App& app, TokenizerFlags& flags) {
+  app.add_option("--vocab-file", flags.vocab_file, "vocab.txt: a token a line; or --model")->type_name("FILE");
+  app.add_flag("--cased", flags.cased,
+               "with --vocab-file: keep case and accents (default: lower-case and strip accents)");
+  app.add_option("--model", flags.model,
+                 "model directory or TensorFlow checkpoint: its vocabulary, case and added tokens, as pretrain --init "
+                 "and finetune read text for it")
+      ->type_name("PATH");
 }
 
 /// --threads, all cores if not given.
@@ -35,7 +40,7 @@ void add_threads_flag(CLI::App& app, int& threads) {
 }
 
 void add_flags(CLI::App& app, TokensOptions& options) {
-  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  add_tokenizer_flags(app, options.tokenizer);
   app.add_flag("--with-special-tokens", options.with_special_tokens,
                "literal [MASK], [SEP] … in the text become their ids (default: split, as in Google's tokenizer)");
   add_threads_flag(app, options.threads);
@@ -67,7 +72,7 @@ void add_flags(CLI::App& app, SentencesOptions& options) {
 void add_flags(CLI::App& app, RecordsOptions& options) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   data::GoogleOptions& google = options.google;
-  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  add_tokenizer_flags(app, options.tokenizer);
   app.add_option("--input", options.inputs, "text: a sentence a line, a blank line between documents")
       ->type_name("FILE")
       ->required();
@@ -91,7 +96,7 @@ void add_flags(CLI::App& app, RecordsOptions& options) {
 }
 
 void add_flags(CLI::App& app, CorpusOptions& options) {
-  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  add_tokenizer_flags(app, options.tokenizer);
   app.add_option("--input", options.inputs,
                  "text: a sentence a line, a blank line between documents; .jsonl, .ndjson, .json: a {\"text\"} a "
                  "line, its lines are "
@@ -133,7 +138,7 @@ void add_flags(CLI::App& app, VocabOptions& options) {
 
 void add_flags(CLI::App& app, SquadRecordsOptions& options) {
   tasks::SquadOptions& features = options.features;
-  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  add_tokenizer_flags(app, options.tokenizer);
   app.add_option("--input", options.input, "questions and contexts in SQuAD's JSON, or a question a line")
       ->type_name("FILE")
       ->required();

@@ -44,8 +44,8 @@ void write_records(const RecordsOptions& options) {
       fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}", output.string());
     training::refuse_file_of_run("output", output, objectives::program_files());
   }
-  const text::Tokenizer tokenizer = text::load_tokenizer(options.vocab_file, options.cased);
-  io::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
+  const text::Tokenizer tokenizer = load_tokenizer(options.tokenizer);
+  io::check_files(options.tokenizer.files(), options.outputs);  // these are read too, so they are no output either
   const data::GoogleOptions& google = options.google;
   const std::string doubt = data::doubt_about_predictions(
       google.max_seq_length, {.probability = google.masked_lm_prob, .max_predictions = google.max_predictions});

@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <vector>
 
+#include "apps/prepare/tokenizer_flags.h"
 #include "bert/data/google_instances.h"
 
 namespace bertrand::prepare {
 
 struct RecordsOptions {
-  std::filesystem::path vocab_file;
-  bool cased = false;
+  TokenizerFlags tokenizer;
   std::vector<std::filesystem::path> inputs, outputs;
   data::GoogleOptions google;
   int threads = 1;

@@ -57,12 +57,14 @@ class WindowWriter {
 
 void write_squad(const SquadRecordsOptions& options) {
   io::catch_stop_signals(io::OnStop::leave);
-  io::check_files({options.input, options.vocab_file}, {options.output});
+  std::vector<std::filesystem::path> inputs = options.tokenizer.files();
+  inputs.push_back(options.input);
+  io::check_files(inputs, {options.output});
   if (!io::is_replaceable(options.output))
     fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}",
          options.output.string());
   training::refuse_file_of_run("output", options.output, objectives::program_files());
-  const text::Tokenizer tokenizer = text::load_tokenizer(options.vocab_file, options.cased);
+  const text::Tokenizer tokenizer = load_tokenizer(options.tokenizer);
   options.features.check();
   tasks::SquadOptions named = options.features;
   named.file = options.input.string();

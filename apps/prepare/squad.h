@@ -2,13 +2,14 @@
 #pragma once
 #include <filesystem>
 
+#include "apps/prepare/tokenizer_flags.h"
 #include "bert/tasks/squad_features.h"
 
 namespace bertrand::prepare {
 
 struct SquadRecordsOptions {
-  std::filesystem::path input, output, vocab_file;
-  bool cased = false;
+  TokenizerFlags tokenizer;
+  std::filesystem::path input, output;
   tasks::SquadOptions features;
 };
 

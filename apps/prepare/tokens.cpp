@@ -61,8 +61,7 @@ Part encode_lines(const data::LineBlock& block, text::CachingTokenizer& caching,
 
 void write_tokens(const TokensOptions& options) {
   const text::Tokenizer tokenizer =
-      text::load_tokenizer(options.vocab_file, options.cased, {.failure = Failure::input, .require_specials = false},
-                           {.keep_special_tokens = options.with_special_tokens});
+      load_tokenizer(options.tokenizer, {.specials = false, .keep_special_tokens = options.with_special_tokens});
   std::vector<text::CachingTokenizer> tokenizers;
   for (int i = 0; i < options.threads; ++i) tokenizers.emplace_back(tokenizer);
 

@@ -2,11 +2,12 @@
 #pragma once
 #include <filesystem>
 
+#include "apps/prepare/tokenizer_flags.h"
+
 namespace bertrand::prepare {
 
 struct TokensOptions {
-  std::filesystem::path vocab_file;
-  bool cased = false;
+  TokenizerFlags tokenizer;
   bool with_special_tokens = false;
   int threads = 1;
   std::filesystem::path input;  ///< empty: standard input

@@ -116,9 +116,10 @@ std::shared_ptr<const data::CorpusView> open_corpus(const std::vector<std::files
     check.process = processes->rank();
     check.processes = processes->size();
   }
-  std::shared_ptr<const data::CorpusView> corpus;
+  std::shared_ptr<const data::MappedCorpus> corpus;
   distributed::work_apart(processes,
                           [&] { corpus = std::make_shared<data::MappedCorpus>(directories, source.tokenizer, check); });
+  for (const std::string& warning : corpus->warnings()) distributed::warn(warning);
   return corpus;
 }
 

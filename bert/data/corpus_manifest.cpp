@@ -8,6 +8,8 @@ namespace {
 
 constexpr int kFormatVersion = 2;
 constexpr const char* kFormat = "bertrand corpus";
+// Corpora that were made before these were noted have Google's length of a word, and no added tokens.
+constexpr std::int64_t kGooglesMaxChars = text::TokenizerOptions::kGooglesMaxChars, kMostChars = std::int64_t{1} << 31;
 
 io::Json json_of(const CorpusArray& array, std::uint64_t ends) {
   return {{"count", array.count - ends}, {"crc32c", array.crc32c}, {"sample_crc32c", array.sample}};
@@ -23,6 +25,14 @@ CorpusArray parse_array(io::JsonReader& shard, std::string_view key, std::int64_
   return {.count = static_cast<std::uint64_t>(array.whole("count", {0, kMost}) + ends),
           .crc32c = checksum("crc32c"),
           .sample = checksum("sample_crc32c")};
+}
+
+/// Without what stands at the sides of a token, which BERT never reads.
+std::string sha256_of(const std::vector<text::AddedToken>& tokens) {
+  std::string text;
+  for (const text::AddedToken& token : tokens)
+    text += fmt::format("{} {} {} {} {}\n", token.id, token.special, token.normalized, token.single_word, token.text);
+  return text.empty() ? "" : io::sha256(text);
 }
 
 }  // namespace
@@ -41,9 +51,17 @@ CorpusShard CorpusManifest::total() const {
 
 io::Json CorpusManifest::to_json() const {
   const CorpusShard sums = total();
-  io::Json json{{"format", kFormat},          {"format_version", kFormatVersion},  {"vocab_sha256", vocab_sha256},
-                {"vocab_size", vocab_size},   {"lower_case", lower_case},          {"id_bytes", id_bytes()},
-                {"tokens", sums.ids.count},   {"sentences", sums.sentences.count}, {"documents", sums.documents.count},
+  io::Json json{{"format", kFormat},
+                {"format_version", kFormatVersion},
+                {"vocab_sha256", vocab_sha256},
+                {"vocab_size", vocab_size},
+                {"lower_case", lower_case},
+                {"max_chars_per_word", max_chars_per_word},
+                {"added_tokens_sha256", added_tokens_sha256},
+                {"id_bytes", id_bytes()},
+                {"tokens", sums.ids.count},
+                {"sentences", sums.sentences.count},
+                {"documents", sums.documents.count},
                 {"shards", io::Json::array()}};
   for (const CorpusShard& shard : shards)
     json["shards"].push_back({{"tokens", json_of(shard.ids, 0)},
@@ -56,6 +74,8 @@ CorpusManifest manifest_for(const text::Tokenizer& tokenizer) {
   return {.vocab_sha256 = io::sha256(tokenizer.vocabulary().text()),
           .vocab_size = tokenizer.vocabulary().size(),
           .lower_case = tokenizer.options().lower_case,
+          .max_chars_per_word = tokenizer.options().max_chars_per_word,
+          .added_tokens_sha256 = sha256_of(tokenizer.options().added_tokens),
           .shards = {}};
 }
 
@@ -69,6 +89,8 @@ CorpusManifest parse_corpus_manifest(const io::Json& json, const std::string& fi
   CorpusManifest manifest{.vocab_sha256 = reader.text("vocab_sha256"),
                           .vocab_size = reader.whole("vocab_size", {1, std::numeric_limits<std::int32_t>::max()}),
                           .lower_case = reader.flag("lower_case"),
+                          .max_chars_per_word = reader.whole("max_chars_per_word", {1, kMostChars}, kGooglesMaxChars),
+                          .added_tokens_sha256 = reader.text("added_tokens_sha256", ""),
                           .shards = {}};
   for (const io::Json& entry : reader.list("shards")) {
     io::JsonReader shard(entry, source, fmt::format("shards.{}.", manifest.shards.size()));

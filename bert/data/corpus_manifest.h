@@ -29,6 +29,8 @@ struct CorpusManifest {
   std::string vocab_sha256;  ///< of text::Vocabulary::text()
   std::int64_t vocab_size = 0;
   bool lower_case = true;
+  std::int64_t max_chars_per_word = text::TokenizerOptions::kGooglesMaxChars;  ///< as the tokenizer's options have it
+  std::string added_tokens_sha256;  ///< of what the added tokens mean; empty: there are none
   std::vector<CorpusShard> shards;
 
   /// Two bytes for each id, or four.

@@ -174,6 +174,8 @@ io::Json identity_of(const CorpusJob& job, const CorpusManifest& manifest) {
                       {"modified", fs::last_write_time(input).time_since_epoch().count()}});
   return {{"vocab_sha256", manifest.vocab_sha256},
           {"lower_case", manifest.lower_case},
+          {"max_chars_per_word", manifest.max_chars_per_word},
+          {"added_tokens_sha256", manifest.added_tokens_sha256},
           {"shards", job.shards},
           {"inputs", std::move(inputs)}};
 }

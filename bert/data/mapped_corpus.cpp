@@ -30,9 +30,6 @@ void read_here_and_there(std::span<const std::byte> bytes) {
 MappedCorpus::MappedCorpus(const std::vector<std::filesystem::path>& directories, const text::Tokenizer& tokenizer,
                            const CorpusCheck& check)
     : CorpusView(tokenizer.vocabulary().size()) {
-  if (const auto& added = tokenizer.options().added_tokens; !added.empty())
-    fail(Failure::input, "{}: expected a tokenizer without added tokens, which no corpus knows, got one with {}; {}",
-         directories.at(0).string(), io::shown(added.front().text), "hint: train on the text itself");
   const CorpusManifest expected = manifest_for(tokenizer);
   for (const auto& directory : directories) open(directory, expected);
   compare(check);
@@ -53,13 +50,23 @@ void MappedCorpus::open(const std::filesystem::path& directory, const CorpusMani
   if (manifest.vocab_sha256 != expected.vocab_sha256)
     fail(Failure::input, "{}: vocab_sha256: expected that of the vocabulary given, {}, got {}; {}", name,
          expected.vocab_sha256, manifest.vocab_sha256.substr(0, 64),
-         "hint: make the corpus with the same --vocab-file");
+         "hint: make the corpus with the same --vocab-file, or with --model");
   if (manifest.vocab_size != expected.vocab_size)
     fail(Failure::input, "{}: vocab_size: expected {}, as the vocabulary has, got {}", name, expected.vocab_size,
          manifest.vocab_size);
   if (manifest.lower_case != expected.lower_case)
     fail(Failure::input, "{}: lower_case: expected {}, as the model's text, got {}; hint: {}", name,
          expected.lower_case, manifest.lower_case, "--cased must be given to both programs or to none");
+  if (manifest.added_tokens_sha256 != expected.added_tokens_sha256)
+    fail(Failure::input, "{}: added_tokens_sha256: expected {}, as the model's, got {}; hint: {}", name,
+         expected.added_tokens_sha256.empty() ? "none" : expected.added_tokens_sha256,
+         manifest.added_tokens_sha256.empty() ? "none" : manifest.added_tokens_sha256.substr(0, 64),
+         "prepare corpus --model makes it with those of a model");
+  if (manifest.max_chars_per_word != expected.max_chars_per_word)
+    warnings_.push_back(
+        fmt::format("{}: words of up to {} characters are cut into pieces, and by the model's "
+                    "tokenizer of up to {}; hint: prepare corpus --model",
+                    name, manifest.max_chars_per_word, expected.max_chars_per_word));
   for (std::size_t i = 0; i < manifest.shards.size(); ++i) {
     const CorpusShard& shard = manifest.shards[i];
     const ShardFiles files = shard_files(directory, i);

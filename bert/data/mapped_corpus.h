@@ -21,14 +21,16 @@ struct CorpusCheck {
 /// check asks for.
 class MappedCorpus : public CorpusView {
  public:
-  /// Throws Error(Failure::input) for a tokenizer with added tokens, a directory that is no corpus, one of another
-  /// vocabulary or case, or files whose size or checksum is not what the manifest says; Error(Failure::io) if one
-  /// cannot be read.
+  /// Throws Error(Failure::input) for a directory that is no corpus, one of another vocabulary, of another case or of
+  /// other added tokens than the tokenizer's, or files whose size or checksum is not what the manifest says;
+  /// Error(Failure::io) if one cannot be read.
   MappedCorpus(const std::vector<std::filesystem::path>& directories, const text::Tokenizer& tokenizer,
                const CorpusCheck& check = {});
 
   std::size_t bytes() const override { return 0; }
   void let_go() const override;
+  /// Lines for people about text that the tokenizer would read in another way.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   void open(const std::filesystem::path& directory, const CorpusManifest& expected);
@@ -41,6 +43,7 @@ class MappedCorpus : public CorpusView {
     std::unique_ptr<const io::MappedFile> mapped;
   };
   std::vector<File> files_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace bertrand::data

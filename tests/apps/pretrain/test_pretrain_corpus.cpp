@@ -73,34 +73,78 @@ TEST_CASE("a corpus of another vocabulary, one that is cut short, and one beside
   CHECK(std::ranges::count(cut.error, '\n') == 1);
 }
 
-TEST_CASE("a corpus for a model whose added tokens it does not know is refused, wherever they are in the vocabulary") {
+TEST_CASE("a corpus has the added tokens of a model that it is made for, and another is refused") {
   const PretrainSetting setting;
   REQUIRE(setting.run("first", {"--steps", "1"}).code == 0);
   prepare(setting, "text.txt", "corpus");
-  const auto train = [&](const std::string& output) {
+  const auto train = [&](const std::string& output, const std::string& input) {
     return run_program("pretrain",
-                       {"--init", setting.directory / "first", "--input", setting.directory / "corpus", "--output",
+                       {"--init", setting.directory / "first", "--input", setting.directory / input, "--output",
                         setting.directory / output, "--steps", "1", "--max-seq-length", "24", "--batch-size", "2"});
   };
-  CHECK(train("second").code == 0);  // tokenizer.json lists [PAD], [UNK], [CLS], [SEP] and [MASK] as added
-  const std::string refusal =
-      fmt::format("error: {}: expected a tokenizer without added tokens, which no corpus knows, got one with ",
-                  (setting.directory / "corpus").string());
+  CHECK(train("second", "corpus").code == 0);  // tokenizer.json lists [PAD], [UNK], … and [MASK] as added
+  const auto check_refused = [&](const std::string& key, const std::string& hint) {
+    const auto refused = train("third", "corpus");
+    CAPTURE(refused.error);
+    CHECK(refused.code == 3);
+    const std::string manifest = setting.directory / "corpus/manifest.json";
+    CHECK(refused.error.starts_with("error: " + manifest + ": " + key + ": expected "));
+    CHECK(refused.error.ends_with("; hint: " + hint + "\n"));
+  };
   const int words = nlohmann::json::parse(setting.file("first/config.json")).at("vocab_size");
   const std::string added = setting.directory / "first/added_tokens.json";
   support::write_text(added, R"({"b": 7})");
-  const auto within = train("third");
-  CHECK(within.code == 3);
-  CHECK(within.error == refusal + "\"b\"; hint: train on the text itself\n");
+  check_refused("added_tokens_sha256", "prepare corpus --model makes it with those of a model");
 
   std::string vocabulary = setting.file("first/vocab.txt");
   vocabulary.resize(vocabulary.rfind('\n', vocabulary.size() - 2) + 1);  // its last row is the token that is added
   support::write_text(setting.directory / "first/vocab.txt", vocabulary);
   std::filesystem::remove(setting.directory / "first/tokenizer.json");  // which has the row before
   support::write_text(added, fmt::format(R"({{"[new]": {}}})", words - 1));
-  const auto behind = train("third");
-  CHECK(behind.code == 3);
-  CHECK(behind.error == refusal + "\"[new]\"; hint: train on the text itself\n");
+  check_refused("vocab_sha256", "make the corpus with the same --vocab-file, or with --model");
+
+  std::string text = setting.file("text.txt");
+  text.insert(text.find(' '), " [new]");
+  support::write_text(setting.directory / "new.txt", text);
+  const auto made = run_program("prepare", {"corpus", "--input", setting.directory / "new.txt", "--output",
+                                            setting.directory / "with-new", "--model", setting.directory / "first"});
+  REQUIRE_MESSAGE(made.code == 0, made.error);
+  REQUIRE(train("of-corpus", "with-new").code == 0);
+  REQUIRE(train("of-text", "new.txt").code == 0);
+  CHECK(setting.file("of-corpus/model.safetensors") == setting.file("of-text/model.safetensors"));
+  const auto tokens =
+      run_program("prepare", {"tokens", "--model", setting.directory / "first", setting.directory / "new.txt"});
+  CHECK(tokens.out.starts_with(fmt::format("5 {}\n", words - 1)));
+}
+
+TEST_CASE("a corpus of words that the model's tokenizer would not cut is trained on with a warning") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("first", {"--steps", "1"}).code == 0);
+  prepare(setting, "text.txt", "corpus");
+  const std::string file = setting.directory / "first/tokenizer.json";
+  auto tokenizer = nlohmann::json::parse(support::read_text(file));
+  tokenizer["model"]["max_input_chars_per_word"] = 100;
+  support::write_text(file, tokenizer.dump());
+  const auto train = [&](const std::string& output) {
+    return run_program("pretrain", {"--init", setting.directory / "first", "--input", setting.directory / "corpus",
+                                    "--output", setting.directory / output, "--steps", "1", "--max-seq-length", "24"});
+  };
+  const std::string warning = "warning: " + (setting.directory / "corpus/manifest.json").string() +
+                              ": words of up to 200 characters are cut into pieces, and by the model's tokenizer of up "
+                              "to 100; hint: prepare corpus --model\n";
+  const auto warned = train("second");
+  CHECK(warned.code == 0);
+  CHECK(warned.error.find(warning) != std::string::npos);
+  REQUIRE(run_program("prepare", {"corpus", "--input", setting.directory / "text.txt", "--output",
+                                  setting.directory / "corpus2", "--model", setting.directory / "first"})
+              .code == 0);
+  CHECK(nlohmann::json::parse(setting.file("corpus2/manifest.json")).at("max_chars_per_word") == 100);
+  // A corpus that says nothing was made when nothing was said, for Google's length.
+  auto manifest = nlohmann::json::parse(setting.file("corpus/manifest.json"));
+  manifest.erase("max_chars_per_word");
+  manifest.erase("added_tokens_sha256");
+  support::write_text(setting.directory / "corpus/manifest.json", manifest.dump());
+  CHECK(train("third").error.find(warning) != std::string::npos);
 }
 
 TEST_CASE("a changed byte of a corpus is found by --check-inputs all and by --validate-only, and none looks past it") {

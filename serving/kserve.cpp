@@ -110,8 +110,8 @@ class Inputs {
       if (is_passed_over(tensor.name)) continue;
       const bool is_list = tensor.name == "choices" && tensor.dimensions == 2;
       if (tensor.type != "BYTES" || (tensor.width != 1 && !is_list))
-        refuse(400, "inputs: {}: expected input_ids, or texts: BYTES of shape [N] or [N, 1], got {} of {}", tensor.name,
-               tensor.type, tensor.width);
+        refuse(400, "inputs: {}: expected input_ids, or texts: BYTES of shape {}, got {} of {}", tensor.name,
+               is_list ? "[N, K]" : "[N] or [N, 1]", tensor.type, tensor.width);
       const auto first = tensor.data.begin() + static_cast<std::ptrdiff_t>(row * tensor.width);
       request[tensor.name] =
           is_list ? Json(std::vector(first, first + static_cast<std::ptrdiff_t>(tensor.width))) : *first;

@@ -103,7 +103,6 @@ void add_text_flags(CLI::App& command, Options& options) {
   // Defaults and forms are those of finetune.
   for (const auto& [name, column] : {std::pair("--text-column", &options.columns.text),
                                      {"--text-pair-column", &options.columns.pair},
-                                     {"--choice-columns", &options.columns.choices},
                                      {"--label-column", &options.columns.label},
                                      {"--id-column", &options.columns.id}})
     command.add_option(name, *column, fmt::format("of --data, as {} of finetune", name))->type_name("COLUMN");
@@ -170,6 +169,8 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
       app, "classes", "accuracy and F1 of classes of texts, as finetune's evaluation",
       [](CLI::App& command, Options& options) {
         add_text_flags(command, options);
+        command.add_option("--choice-columns", options.columns.choices, "of --data, as --choice-columns of finetune")
+            ->type_name("COLUMNS");
         command.add_flag("--table", options.table, "print the figures of each class, as eval_report.tsv has them");
       },
       [](const Options& options) { score_texts(options, tasks::Kind::classification); }, chosen);

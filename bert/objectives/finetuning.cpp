@@ -179,7 +179,7 @@ std::int64_t FineTuningObjective::examples_of_part() const {
 
 tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& examples, bool shows_progress) const {
   tasks::Logits logits{.outputs = outputs()};
-  io::ItemProgress progress("predicting", examples.size());
+  io::ItemProgress progress("predicting", examples.size() / task_.sequences_of_example());
   std::vector<float> rows;
   for (std::int64_t first = 0, count = 0; first < examples.size(); first += count) {
     count = std::min(examples_of_part(), examples.size() - first);
@@ -195,7 +195,7 @@ tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& exa
     if (!self_.first()) continue;
     logits.values.append(rows);
     logits.values.spill_if_due(spill_);
-    if (shows_progress && !quiet_) progress.update(first + count);
+    if (shows_progress && !quiet_) progress.update((first + count) / task_.sequences_of_example());
   }
   logits.values.finish(spill_);
   return logits;

@@ -10,12 +10,13 @@
 
 namespace bertrand::tasks {
 
-/// Between the items of a list that a cell has become: ASCII's unit separator, which texts do not have.
+/// Between the items of a list that a cell has become: ASCII's unit separator. A list with it in a text stays JSON.
 inline constexpr char kChoiceSeparator = '\x1f';
 
-/// What the choices of a table are called: as the task has it, else as their columns, else by their numbers from 0.
-/// Throws Failure::input naming the file if a list of its first row has fewer than two.
-std::vector<std::string> choice_names(const Task& task, const Table& table, const Layout& layout);
+/// What the choices of a table are called whose first row is this: as the task has it, else as their columns, else by
+/// their numbers from 0. Throws Failure::input with file and line if a list has fewer than two, or two columns one
+/// name.
+std::vector<std::string> choice_names(const Task& task, const Table& table, const Layout& layout, const Row& row);
 
 /// What a row has to choose from.
 struct Choices {
@@ -26,8 +27,8 @@ struct Choices {
 /// with file and line for another object.
 Choices choices_of_cell(const Table& table, const Row& row, std::size_t column);
 
-/// The number of the choice that a label means by its name, by this number, or by its letter, A for the first; none if
-/// it means none of them.
+/// The number of the choice that a label means by its name; or by this number, or its letter, A for the first, unless
+/// numbers, or letters, are names; none if it means none of them.
 std::optional<std::size_t> chosen(const std::string& label, std::span<const std::string> names);
 
 }  // namespace bertrand::tasks

@@ -37,11 +37,13 @@ void refuse_list(const Table& table, const Row& row, std::size_t column, std::st
     fail(Failure::input, "{}: {}: {}", table.where(row), table.columns[column], message);
 }
 
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
 std::string text_cell(const Table& table, const Row& row, int position, std::string_view what, bool may_be_empty) {
   const std::size_t column = place(position, table.width);
   const std::string& text = read_cell(table, row, column);
   refuse_list(table, row, column, "expected a text, got a list");
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos && !may_be_empty)
+  if (is_blank(text) && !may_be_empty)
     fail(Failure::input, "{}: {}: expected some text, got none", table.where(row), what);
   return text;
 }
@@ -88,7 +90,9 @@ std::optional<std::string> label_of(const Task& task, const Table& table, const 
   }
   const std::size_t column = place(*layout.label, table.width);
   if (task.kind != Kind::multi_label)
-    refuse_list(table, row, column, "expected one label, got a list; hint: --kind multi-label takes several");
+    refuse_list(table, row, column,
+                task.has_choices() ? "expected one label, got a list"
+                                   : "expected one label, got a list; hint: --kind multi-label takes several");
   const std::string label(trimmed_cell(read_cell(table, row, column)));
   for (const auto& [spelling, name] : task.label_aliases)
     if (label == spelling) return name;
@@ -107,7 +111,7 @@ Choices choices_of(const Table& table, const Layout& layout, const Row& row, con
   if (choices.texts.size() != names.size())
     fail(Failure::input, "{}: choices: expected {} as in the first row, got {}", table.where(row), names.size(),
          choices.texts.size());
-  if (std::ranges::any_of(choices.texts, [](const std::string& text) { return trimmed_cell(text).empty(); }))
+  if (std::ranges::any_of(choices.texts, is_blank))
     fail(Failure::input, "{}: choices: expected some text in each, got none", table.where(row));
   if (choices.names.empty()) choices.names = names;
   return choices;
@@ -184,6 +188,7 @@ float number_of(const std::string& text, const Location& location) {
 void check_header(const Task& task, const Table& table, const Layout& layout, const Row& row) {
   const auto label = layout.label ? label_of(task, table, layout, row, false) : std::nullopt;
   if (label && (task.kind == Kind::regression ? finite_number(*label).has_value()
+                : task.has_choices()          ? chosen(*label, task.labels).has_value()
                                               : std::ranges::find(task.labels, *label) != task.labels.end()))
     refuse_lost_row(task, table, *label);
 }
@@ -283,9 +288,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
       keep(next_skipped->line, layout.id ? "" : std::to_string(number()), next_skipped->message);
   };
   for (const int column : layout.flags) dataset.labels.push_back(table.columns[static_cast<std::size_t>(column)]);
-  const std::vector<std::string> choices =
-      layout.choices.empty() ? std::vector<std::string>() : choice_names(task, table, layout);
-  dataset.labels.insert(dataset.labels.end(), choices.begin(), choices.end());
+  std::vector<std::string> choices;  // as the first row has them that can be read
   bool is_header = layout.header;
   const std::string doubtful = doubtful_header(task, table, layout);
   table.rows.for_each([&](const Row& row) {
@@ -295,6 +298,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
     if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) return;
     std::optional<Example> example;
     try {
+      if (choices.empty() && !layout.choices.empty()) choices = choice_names(task, table, layout, row);
       example = make_example(task, table, layout, row, number(), choices, needs_label);
       if (needs_label && !example->label)
         fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
@@ -303,11 +307,13 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
       keep(row.line, id_of(layout, table, row, number()), error.what());
       return;
     }
-    if (!doubtful.empty() && example->label == doubtful) refuse_lost_row(task, table, doubtful);
+    if (!doubtful.empty() && (choices.empty() ? example->label == doubtful : chosen(doubtful, choices).has_value()))
+      refuse_lost_row(task, table, doubtful);
     ++examples;
     use(*example);
   });
   keep_skipped_before(std::numeric_limits<std::int64_t>::max());
+  dataset.labels.insert(dataset.labels.end(), choices.begin(), choices.end());
   if (examples == 0 && !dataset.bad_rows.empty()) throw OnlyBadRows(messages_of(dataset.bad_rows));
   if (examples == 0)
     fail(Failure::input, "{}:1: rows: expected at least one example{}, got none", table.file,

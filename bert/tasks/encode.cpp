@@ -64,21 +64,22 @@ ExampleEncoder::ExampleEncoder(const text::Tokenizer& tokenizer, int max_length)
       max_length_(max_length),
       caching_(tokenizer) {}
 
-std::vector<std::int32_t> ExampleEncoder::pieces_of(const std::string& text, const Dataset& dataset,
+std::vector<std::int32_t> ExampleEncoder::pieces_of(const std::string& text, const char* what, const Dataset& dataset,
                                                     const Example& example) {
   const std::span<const std::int32_t> ids = caching_.encode(text);
   if (ids.empty() && text.find_first_not_of(" \t\r\n") != std::string::npos)
-    fail(Failure::input, "{}: text: expected at least one token, got none", dataset.where(example));
+    fail(Failure::input, "{}: {}: expected at least one token, got none", dataset.where(example), what);
   return {ids.begin(), ids.end()};
 }
 
 void ExampleEncoder::append(const Dataset& dataset, const Example& example, EncodedDataset& to) {
-  const std::vector<std::int32_t> a = pieces_of(example.text_a, dataset, example);
+  const std::vector<std::int32_t> a = pieces_of(example.text_a, "text", dataset, example);
   std::vector<std::optional<std::vector<std::int32_t>>> seconds;
-  if (example.text_b && example.choices.empty()) seconds.push_back(pieces_of(*example.text_b, dataset, example));
+  if (example.text_b && example.choices.empty())
+    seconds.push_back(pieces_of(*example.text_b, "text", dataset, example));
   for (const std::string& choice : example.choices)
-    seconds.push_back(
-        pieces_of(example.text_b ? fmt::format("{} {}", *example.text_b, choice) : choice, dataset, example));
+    seconds.push_back(pieces_of(example.text_b ? fmt::format("{} {}", *example.text_b, choice) : choice, "choices",
+                                dataset, example));
   if (seconds.empty()) seconds.push_back(std::nullopt);
   for (auto& b : seconds) {  // now that none of them is refused
     const std::size_t whole = a.size() + (b ? b->size() + 3 : 2);

@@ -75,7 +75,9 @@ class ExampleEncoder {
   void append(const Dataset& dataset, const Example& example, EncodedDataset& to);
 
  private:
-  std::vector<std::int32_t> pieces_of(const std::string& text, const Dataset& dataset, const Example& example);
+  /// `what` the text is, for messages.
+  std::vector<std::int32_t> pieces_of(const std::string& text, const char* what, const Dataset& dataset,
+                                      const Example& example);
 
   SpecialTokens special_;
   int max_length_;

@@ -26,7 +26,7 @@ constexpr std::size_t kAnyMore = 1000;  // columns
 
 const std::vector<std::string> kTruthValues = {"0", "1"};
 const std::vector<std::string> kEntailment = {"entailment", "not_entailment"};
-const std::vector<int> kEndings = {7, 8, 9, 10};
+const std::vector<int> kEndings = {7, 8, 9, 10}, kEndingsOfHub = {6, 7, 8, 9};
 const std::vector<std::string> kInference = {"contradiction", "entailment", "neutral"};
 
 /// Two sentences in columns 1 and 2 after an index, the label in column 3, which the test file lacks. Other tables of
@@ -85,6 +85,13 @@ std::vector<Task> make_named_tasks() {
        .metrics = {Metric::accuracy},
        .layouts =
            {{.min_columns = 12, .max_columns = 12, .id = 0, .text = 4, .pair = 5, .label = 11, .choices = kEndings},
+            {.min_columns = 11,
+             .max_columns = 11,
+             .first_cell = "video-id",
+             .text = 3,
+             .pair = 4,
+             .label = 10,
+             .choices = kEndingsOfHub},
             {.min_columns = 11, .max_columns = 11, .id = 0, .text = 4, .pair = 5, .choices = kEndings}}},
   };
 }

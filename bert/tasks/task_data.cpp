@@ -54,9 +54,9 @@ void check_texts(const Tables& tables, const ModelOutputs& model, bool has_choic
     if (dataset.pairs != first->pairs)
       fail(Failure::input, "{}:1: columns: expected {} as in {}, got {}; hint: --text-column, --text-pair-column",
            dataset.file, kind_of(*first), first->file, kind_of(dataset));
-    if (has_choices && dataset.labels.size() != first->labels.size())
-      fail(Failure::input, "{}:1: --choice-columns: expected {} choices as in {}, got {}", dataset.file,
-           first->labels.size(), first->file, dataset.labels.size());
+    if (has_choices && dataset.labels != first->labels)
+      fail(Failure::input, "{}:1: --choice-columns: expected the choices {} as in {}, got {}", dataset.file,
+           in_braces(first->labels), first->file, in_braces(dataset.labels));
   }
   if (first && first->pairs && model.token_types < 2)
     fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", model.config.string(),

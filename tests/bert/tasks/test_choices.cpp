@@ -69,6 +69,30 @@ TEST_CASE("SWAG's columns, with labels and in its test form") {
   CHECK_FALSE(test.dataset.labelled);
 }
 
+TEST_CASE("SWAG is read without its numbers of rows too, as it is on the hub") {
+  std::string table = support::small_choices(3), without;
+  for (std::size_t at = 0; at < table.size(); at = table.find('\n', at) + 1)
+    without += table.substr(table.find(',', at) + 1, table.find('\n', at) - table.find(',', at));
+  const Task task = named_task("swag");
+  const WalkedTable whole = rows_of(task, table, TableFormat::csv), hub = rows_of(task, without, TableFormat::csv);
+  REQUIRE(hub.examples.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(hub.examples[i].text_a == whole.examples[i].text_a);
+    CHECK(hub.examples[i].text_b == whole.examples[i].text_b);
+    CHECK(hub.examples[i].choices == whole.examples[i].choices);
+    CHECK(hub.examples[i].label == whole.examples[i].label);
+  }
+}
+
+TEST_CASE("a table of choices whose first row would be lost as a header is refused") {
+  const std::string table = support::small_choices(3);
+  CHECK(refused(named_task("swag"), table.substr(table.find('\n') + 1), TableFormat::csv) ==
+        "data:1: header: expected the names of columns, got the label \"0\"; hint: --task custom --no-header reads a "
+        "table that has none");
+  CHECK(refused(custom({.text = "0", .choices = "1,2", .label = "3"}), "a,b,c,A\nd,e,f,B\n", TableFormat::csv)
+            .starts_with("data:1: header: expected the names of columns, got the label \"A\"; hint: --no-header"));
+}
+
 TEST_CASE("choices stand in columns of one's own, and the label is a name, a number from 0 or a letter") {
   const Task task = custom({.text = "q", .choices = "x,y,z", .label = "right"});
   CHECK(labels_of(rows_of(task, "q,x,y,z,right\na,1,2,3,y\nb,4,5,6,2\nc,7,8,9,A\n", TableFormat::csv)) ==
@@ -78,6 +102,11 @@ TEST_CASE("choices stand in columns of one's own, and the label is a name, a num
   CHECK(labels_of(rows_of(numbers, "q,1,2,right\na,b,c,1\n", TableFormat::csv)) == Names{"1"});
   const Task letters = custom({.text = "q", .choices = "B,A", .label = "right"});
   CHECK(labels_of(rows_of(letters, "q,A,B,right\na,b,c,A\n", TableFormat::csv)) == Names{"A"});
+  // Then numbers, or letters, that are none of them mean nothing: they may count from 1.
+  for (const auto& [choices, label] : {std::pair("1,2", "0"), {"C,D", "A"}})
+    CHECK(refused(custom({.text = "q", .choices = choices, .label = "right"}),
+                  std::string("q,") + choices + ",right\na,b,c," + label + "\n", TableFormat::csv)
+              .starts_with("data:2: label: expected one of {"));
   const Task without_names = custom({.text = "0", .choices = "1,2", .label = "3", .header = false});
   const WalkedTable walked = rows_of(without_names, "a\tb\tc\t1\n", TableFormat::tsv);
   CHECK(walked.dataset.labels == Names{"0", "1"});
@@ -109,10 +138,13 @@ TEST_CASE("choices are read as CommonsenseQA and ARC have them, with labels of t
   CHECK(labels_of(walked) == Names{"1", "0"});
   CHECK(refused(task, R"({"question": "q", "choices": {"label": ["A"], "text": ["x", "y"]}, "answerKey": "A"})",
                 TableFormat::jsonl) == "data:1: choices: label: expected one for each of 2 texts, got [\"A\"]");
+  CHECK(refused(task, R"({"question": "q", "choices": {"label": ["A", "A"], "text": ["x", "y"]}, "answerKey": "A"})",
+                TableFormat::jsonl) ==
+        "data:1: choices: label: expected a different one for each text, got [\"A\",\"A\"]");
   CHECK(refused(task, R"({"question": "q", "choices": {"text": ["x", 5]}, "answerKey": "A"})", TableFormat::jsonl) ==
         "data:1: choices: text: expected a list of texts, got [\"x\",5]");
   CHECK(refused(task, R"({"question": "q", "choices": [["x"], "y"], "answerKey": "A"})", TableFormat::jsonl) ==
-        "data:1: choices: expected a JSON object, got [[\"x\"],\"y\"]");
+        "data:1: choices: expected a list of texts, or {\"text\": [], \"label\": []}, got \"[[\\\"x\\\"],\\\"y\\\"]\"");
 }
 
 TEST_CASE("what is wrong with choices is said with its line") {
@@ -130,7 +162,24 @@ TEST_CASE("what is wrong with choices is said with its line") {
   CHECK(refused(lists, first + "{\"text\": \"q\", \"choices\": [\"\", \"a\"], \"label\": 0}\n", TableFormat::jsonl) ==
         "data:2: choices: expected some text in each, got none");
   CHECK(refused(lists, "{\"text\": \"q\", \"choices\": [\"a\"], \"label\": 0}\n", TableFormat::jsonl) ==
-        "data:1: --choice-columns: expected a list of at least two texts, got one");
+        "data:1: --choice-columns: expected a list of at least two texts, got 1");
+  for (const char* none : {"[]", "null", "{\"text\": []}"})
+    CHECK(refused(lists, std::string("{\"text\": \"q\", \"choices\": ") + none + ", \"label\": 0}\n",
+                  TableFormat::jsonl) == "data:1: --choice-columns: expected a list of at least two texts, got 0");
+  CHECK(refused(lists, first + "{\"text\": \"q\", \"choices\": [\"a\", \"\\n\"], \"label\": 0}\n",
+                TableFormat::jsonl) == "data:2: choices: expected some text in each, got none");
+  CHECK(refused(lists, first + "{\"text\": \"q\", \"choices\": \"a\\u001fb\", \"label\": 0}\n", TableFormat::jsonl) ==
+        "data:2: choices: expected 2 as in the first row, got 1");
+  CHECK(refused(lists, first + "{\"text\": \"q\", \"choices\": [\"a\", \"b\"], \"label\": [0]}\n",
+                TableFormat::jsonl) == "data:2: label: expected one label, got a list");
+  CHECK(rows_of(lists, "{\"text\": \"q\", \"choices\": [\"a\", \"b\\u001fc\"], \"label\": 0}\n", TableFormat::jsonl)
+            .examples[0]
+            .choices == Names{"a",
+                              "b\x1f"
+                              "c"});
+  CHECK(
+      refused(custom({.text = "q", .choices = "1,2", .label = "right"}), "q,e,e,right\na,b,c,0\n", TableFormat::csv) ==
+      "data:1: --choice-columns: expected columns with different names, got \"e\" twice");
   CHECK(refused(custom({.text = "q", .choices = "x,w", .label = "right"}), header, TableFormat::csv) ==
         "data:1: --choice-columns: expected a column \"w\", got {q,x,y,right}");
 }
@@ -177,7 +226,13 @@ TEST_CASE("the files of a run have as many choices, and a model tells their text
                     three = setting.file("three.jsonl",
                                          "{\"text\": \"a\", \"choices\": [\"b\", \"c\", \"d\"], \"label\": 0}\n");
   CHECK(support::refusal(Failure::input, [&] { setting.read(task, {.train = two, .evaluation = three}); }) ==
-        three + ":1: --choice-columns: expected 2 choices as in " + two + ", got 3");
+        three + ":1: --choice-columns: expected the choices {0,1} as in " + two + ", got {0,1,2}");
+  // Choices have their numbers by their places, so files that name them in another order do not go together.
+  const Task numbers = custom({.text = "0", .choices = "1,2", .label = "3"});
+  const std::string ab = setting.file("ab.csv", "q,a,b,label\na,b,c,0\n"),
+                    ba = setting.file("ba.csv", "q,b,a,label\na,b,c,0\n");
+  CHECK(support::refusal(Failure::input, [&] { setting.read(numbers, {.train = ab, .prediction = ba}); }) ==
+        ba + ":1: --choice-columns: expected the choices {a,b} as in " + ab + ", got {b,a}");
   CHECK(setting.read(task, {.prediction = three}).sequences() == 3);
   CHECK(support::refusal(Failure::model, [&] {
           read_task_data(task, {.train = two},
@@ -193,7 +248,14 @@ TEST_CASE("a row of which one choice cannot be read is left out with all its cho
   const TaskData data = setting.read(task, {.prediction = file, .on_bad_prediction = OnBadRow::keep});
   CHECK(data.prediction->encoded.size() == 2);
   CHECK(data.prediction->dataset.examples.size() == 1);
-  CHECK(data.bad_rows() == Names{file + ":2: text: expected at least one token, got none"});
+  CHECK(data.bad_rows() == Names{file + ":2: choices: expected at least one token, got none"});
+  // What is wrong with the first row says nothing of the others.
+  const std::string list = setting.file(
+      "rows.jsonl", "{\"text\": \"a\", \"choices\": null}\n{\"text\": \"a\", \"choices\": [\"b\", \"c\"]}\n");
+  const TaskData lists =
+      setting.read(custom({.choices = "choices"}), {.prediction = list, .on_bad_prediction = OnBadRow::keep});
+  CHECK(lists.prediction->encoded.size() == 2);
+  CHECK(lists.bad_rows() == Names{list + ":1: --choice-columns: expected a list of at least two texts, got 0"});
 }
 
 TEST_CASE("a part of the rows is held out with all choices of each") {

@@ -87,6 +87,39 @@ TEST_CASE("a number to learn is not rounded to the precision of the outputs") {
   CHECK(ops::item(task.loss(near, {}, numbers, 1).value()) > 0);  // 1e-18, and 0 if f64 were rounded to f32
 }
 
+TEST_CASE("an evaluation's files have each row and the figures of each class, and of a number the rows alone") {
+  const Setting setting;
+  const auto write = [&](const ClassificationTask& task, const tasks::Logits& outputs) {
+    task.write_evaluation(io::Files::system(), setting.directory / "", outputs);
+    return support::read_text(setting.directory / "eval_rows.jsonl");
+  };
+  CHECK(
+      write(setting.task(tasks::Kind::regression, "a,0.5\n", {"LABEL_0"}), {.outputs = 1, .values = {2}}) ==
+      R"({"task":"custom","kind":"regression","rows":1,"labels":[],"positive":1,"metrics":["pearson","spearman"],"given":1}
+{"id":"0","text":"a","tokens":3,"label":0.5,"prediction":2.0}
+)");
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "eval_report.tsv"));
+  CHECK(
+      write(setting.task(tasks::Kind::classification, "a,x\na b,x\n", {"x", "y"}),
+            {.outputs = 2, .values = {0, 0, 0, 200}}) ==
+      R"({"task":"custom","kind":"classification","rows":2,"labels":["x","y"],"positive":1,"metrics":["accuracy","f1"],"given":2}
+{"id":"0","text":"a","tokens":3,"label":0,"prediction":0,"probabilities":[0.5,0.5]}
+{"id":"1","text":"a b","tokens":4,"label":0,"prediction":1,"probabilities":[0.0,1.0]}
+)");
+  CHECK(support::read_text(setting.directory / "eval_report.tsv") ==
+        "label\tprecision\trecall\tf1\tsupport\nx\t1.0000\t0.5000\t0.6667\t2\ny\t0.0000\t0.0000\t0.0000\t0\n"
+        "macro avg\t0.5000\t0.2500\t0.3333\t2\nweighted avg\t1.0000\t0.5000\t0.6667\t2\n\n"
+        "true \\ predicted\tx\ty\nx\t1\t1\ny\t0\t0\n");
+  CHECK(
+      write(setting.task(tasks::Kind::multi_label, "a,\"x,y\"\n", {"x", "y"}), {.outputs = 2, .values = {-200, 0}}) ==
+      R"({"task":"custom","kind":"multi-label","rows":1,"labels":["x","y"],"positive":1,"metrics":["micro_f1","macro_f1","accuracy"],"given":1}
+{"id":"0","text":"a","tokens":3,"label":[0,1],"prediction":[1],"probabilities":[0.0,0.5]}
+)");
+  CHECK(support::read_text(setting.directory / "eval_report.tsv") ==
+        "label\tprecision\trecall\tf1\tsupport\nx\t0.0000\t0.0000\t0.0000\t1\ny\t1.0000\t1.0000\t1.0000\t1\n"
+        "macro avg\t0.5000\t0.5000\t0.5000\t2\nweighted avg\t0.5000\t0.5000\t0.5000\t2\n");
+}
+
 TEST_CASE("the loss of several labels is the mean over rows and labels") {
   const Setting setting;
   const ClassificationTask task = setting.task(tasks::Kind::multi_label, "a,\"x,y\"\nb,z\n", {});

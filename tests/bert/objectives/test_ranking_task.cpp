@@ -150,6 +150,24 @@ TEST_CASE("scores of more than a megabyte have each passage once, in the order o
   CHECK((support::read_text(setting.directory / "predictions.tsv") == expected));
 }
 
+TEST_CASE("passages are in the files of an evaluation and of a prediction, query by query, the best first") {
+  const Setting setting;
+  setting.write_candidates("1\tp1\ta\tb\n1\tp2\ta\tc\n2\tp1\tb\td\n");
+  const RankingTask task({.train = {},
+                          .evaluation = setting.directory / "candidates.tsv",
+                          .prediction = setting.directory / "candidates.tsv",
+                          .qrels = setting.directory / "qrels.tsv"},
+                         bert::Config{}, setting.tokenizer);
+  const tasks::Logits outputs{.outputs = 2, .values = {100, 0, 0, 0, 0, 0}};
+  task.write_evaluation(io::Files::system(), setting.directory / "", outputs);
+  CHECK(task.write_predictions(io::Files::system(), setting.directory / "", outputs) ==
+        (setting.directory / "msmarco_predictions.tsv").string() + ": 3 passages of 2 queries ranked");
+  const auto file = [&](const char* name) { return support::read_text(setting.directory / name); };
+  for (const char* const name : {"eval_msmarco_predictions.tsv", "msmarco_predictions.tsv"})
+    CHECK(file(name) == "1\tp2\t1\n1\tp1\t2\n2\tp1\t1\n");
+  CHECK(file("predictions.tsv") == "query_id\tpassage_id\tscore\n1\tp1\t-100\n1\tp2\t-0.6931472\n2\tp1\t-0.6931472\n");
+}
+
 TEST_CASE("a file of candidates that changes while it is read is refused") {
   const Setting setting;
   const RankingTask task = setting.task();

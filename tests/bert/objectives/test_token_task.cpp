@@ -105,3 +105,33 @@ TEST_CASE("the plan counts the words that are held for predictions") {
   CHECK(task.other_bytes() >= least);
   CHECK(task.other_bytes() <= 5 * least);
 }
+
+TEST_CASE("what is predicted of words is in the files of an evaluation and of a prediction") {
+  const Setting setting;
+  support::write_text(setting.directory / "dev", "a B-X\na I-X\n\na O\nas O\n");
+  tasks::TokenData data =
+      tasks::read_token_data({.task = tasks::TokenTask::ner, .columns = {}, .windows = {}},
+                             {.evaluation = setting.directory / "dev", .prediction = setting.directory / "dev"},
+                             {.config = "", .problem_type = "", .labels = {"O", "B-X", "I-X"}}, setting.tokenizer);
+  const TokenTask task(std::move(data), bert::Config{}, setting.tokenizer);
+  tasks::Logits outputs{.outputs = 3, .values = {}};
+  const std::vector<float> none = {0, 0, 0}, b_x = {0, 99, 0}, i_x = {0, 0, 99}, half_o = {0, 0, -99};
+  for (const auto& row : {none, b_x, i_x, none, none, half_o, i_x, b_x, none})  // [CLS] a a [SEP] [CLS] a a ##s [SEP]
+    outputs.values.append(row);
+  task.write_evaluation(io::Files::system(), setting.directory / "", outputs);
+  CHECK(task.write_predictions(io::Files::system(), setting.directory / "", outputs) ==
+        (setting.directory / "predictions.tsv").string() + ": predictions of 4 words in 2 sentences");
+  const auto file = [&](const char* name) { return support::read_text(setting.directory / name); };
+  CHECK(file("eval_rows.jsonl") == R"({"task":"ner","kind":"words","rows":2,"labels":["O","B-X","I-X"]}
+{"id":"0","words":["a","a"],"label":[1,2],"prediction":[1,2],"probabilities":[1.0,1.0]}
+{"id":"1","words":["a","as"],"label":[0,0],"prediction":[0,2],"probabilities":[0.5,1.0]}
+)");
+  CHECK(file("eval_report.tsv") ==
+        "entity\tprecision\trecall\tf1\tsupport\nX\t0.5000\t1.0000\t0.6667\t1\n"
+        "micro avg\t0.5000\t1.0000\t0.6667\t1\nmacro avg\t0.5000\t1.0000\t0.6667\t1\n"
+        "weighted avg\t0.5000\t1.0000\t0.6667\t1\n");
+  CHECK(file("eval_illegal_tags.tsv") == "before\ttag\tcount\nO\tI-X\t1\n");
+  CHECK(file("predictions.tsv") ==
+        "sentence\tword\tprediction\tprobability\tlabel\n0\ta\tB-X\t1\tB-X\n0\ta\tI-X\t1\tI-X\n"
+        "1\ta\tO\t0.5\tO\n1\tas\tI-X\t1\tO\n");
+}

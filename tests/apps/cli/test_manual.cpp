@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "io/version.h"
 #include "support/program.h"
 
 using namespace bertrand;
@@ -148,6 +149,92 @@ TEST_CASE("text of any kind stands in every form as it is") {
   has(cli::zsh_completion(manual), ":NAME|FILE:{compadd -- one two; _files}'");
   has(cli::fish_completion(manual), "-d '.a \\\\n \\'b\\' \"c\" |d| [e] <f> g-h: `i` ~ $HOME *'");
   has(cli::fish_completion(manual), "-l word -r -F -a 'one two'");
+}
+
+TEST_CASE("a page of man has all that a manual tells, in the usual order") {
+  const cli::ManualSection general{.is_general = true, .flags = {{.names = {"--help"}, .help = "this"}}};
+  const cli::Manual manual{
+      .program =
+          {.name = "try",
+           .paragraphs = {"Does it. More.", " a  table\n b"},
+           .arguments = {{.names = {"FILE"}, .help = "input", .required = true, .several = true}},
+           .sections = {{.heading = "numbers",
+                         .flags = {{.names = {"--one", "-o"}, .value = "INT", .help = "a number", .required = true}}},
+                        general},
+           .commands = {{.name = "part",
+                         .paragraphs = {"does less."},
+                         .arguments = {{.names = {"NAME"}, .help = "whose"}},
+                         .sections = {{.flags = {{.names = {"--two"}, .help = "both"}}}, general}}}},
+      .examples = {{"try --one 1", "the least"}},
+      .exit_codes = {{"0", "success"}},
+      .environment = {{"HOME", "where"}},
+      .files = {{"~/.try", "settings"}}};
+  CHECK(cli::man_page(manual) == ".TH BERTRAND\\-TRY 1 \"\" \"bertrand " + std::string(version()) + R"(" "User Commands"
+.nh
+.ad l
+.SH NAME
+bertrand\-try \- does it
+.SH SYNOPSIS
+.PP
+\fBbertrand\-try\fR \-\-one, \-o INT COMMAND [FLAG]... FILE ...
+.PP
+\fBbertrand\-try part\fR [FLAG]... [NAME]
+.SH DESCRIPTION
+.PP
+Does it. More.
+.PP
+.nf
+ a  table
+ b
+.fi
+.PP
+In a flag, an underscore may stand for a hyphen.
+.SH OPTIONS
+.TP
+\fBFILE\fR ...
+input (needed)
+.SS Numbers
+.TP
+\fB\-\-one\fR, \fB\-o\fR \fIINT\fR
+a number (needed)
+.TP
+\fB\-\-help\fR
+this
+.SH COMMANDS
+Each has \-\-help, too.
+.SS part
+.PP
+Does less.
+.TP
+\fBNAME\fR
+whose
+.TP
+\fB\-\-two\fR
+both
+.SH EXAMPLES
+.PP
+The least:
+.PP
+.RS
+.nf
+try \-\-one 1
+.fi
+.RE
+.SH EXIT STATUS
+.TP
+\fB0\fR
+success
+.SH ENVIRONMENT
+.TP
+\fBHOME\fR
+where
+.SH FILES
+.TP
+\fB\(ti/.try\fR
+settings
+.SH SEE ALSO
+.BR bertrand (1)
+)");
 }
 
 TEST_CASE("man shows every page without a warning") {

@@ -200,6 +200,13 @@ TEST_CASE("a shard that is missing is named") {
   CHECK(written.refusal() == "p.index: expected p.data-00001-of-00002 beside it, got no such file");
 }
 
+TEST_CASE("a directory in the place of an index is refused as one") {
+  const support::TemporaryDirectory directory;
+  fs::create_directory(directory / "p.index");
+  CHECK(support::refusal(Failure::model, [&] { const BundleFile opened(directory / "p"); }) ==
+        (directory / "p.index").string() + ": index of a checkpoint: expected a file, got a directory");
+}
+
 TEST_CASE("a partitioned variable is refused by name when it is read") {
   const Written written(
       {{.name = std::string("\0e", 2), .type = 1, .dims = {2}, .size = 8, .crc = crc_of(8)},

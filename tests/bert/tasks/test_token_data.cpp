@@ -178,9 +178,16 @@ TEST_CASE("words and labels of columns that no one means are doubted") {
   CHECK(warnings("a X\n\nb Y\n") == "");
   CHECK(warnings("1 X\n\n2 Y\n") != "");
   setting.model_labels = {"O", "X"};
-  CHECK(setting.read({.prediction = setting.file("new", "1 a\n2 b\n")}).warnings() ==
-        "warning: " + (setting.directory / "new").string() +
-            ": all words are whole numbers; hint: --text-column 1 --label-column 2\n");
+  const std::filesystem::path numbers = setting.file("new", "1 O\n2 X\n"), words = setting.file("dev", "1 O\n\na X\n");
+  const std::string doubt =
+      "warning: " + numbers.string() + ": all words are whole numbers; hint: --text-column 1 --label-column 2\n";
+  for (const auto file : {&TaskFiles::evaluation, &TaskFiles::prediction}) {
+    TaskFiles alone;
+    alone.*file = numbers;
+    CHECK(setting.read(alone).warnings() == doubt);
+    alone.*file = words;
+    CHECK(setting.read(alone).warnings() == "");
+  }
 }
 
 TEST_CASE("the memory of words is that of their texts and labels until they go to the disk") {

@@ -88,10 +88,8 @@ std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::fi
       .run_directory = options.settings.output,
       .spill = {.directory = options.settings.spill_directory()}};
   if (processes && reading.keep_index) {
-    std::vector<std::filesystem::path> share;
-    for (auto i = static_cast<std::size_t>(processes->rank()); i < files.size();
-         i += static_cast<std::size_t>(processes->size()))
-      share.push_back(files[i]);
+    const distributed::Share mine = distributed::share_of(std::ssize(files), processes->rank(), processes->size());
+    const std::vector share(files.begin() + mine.first, files.begin() + mine.end());
     distributed::work_apart(processes, [&] { data::PretrainingRecords::make_indexes(share, reading); });
     if (reading.check == data::InputCheck::all) reading.check = data::InputCheck::index;
   }

@@ -371,3 +371,25 @@ TEST_CASE("a rehearsal in one of several processes is refused by its flag, befor
   }
   CHECK_FALSE(fs::exists(setting.directory / ".r.tfrecord.bertrand.idx"));
 }
+
+TEST_CASE("processes read records through, each some of the files, and train on them to the bits of one") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const Flags files = {setting.directory / "a", setting.directory / "b", setting.directory / "c"};
+  const Flags prepare = {"records",
+                         "--vocab-file",
+                         setting.directory / "vocab.txt",
+                         "--input",
+                         setting.directory / "text.txt",
+                         "--max-seq-length",
+                         "24",
+                         "--output"};
+  REQUIRE(support::run_program("prepare", joined(prepare, files)).code == 0);
+  const Flags flags = joined({"--steps", "3", "--micro-batch-size", "5", "--input"}, files);
+  setting.run_processes("two", 2, flags);
+  for (const int rank : {0, 1}) CHECK_MESSAGE(setting.code("two", rank) == 0, setting.of_rank("two", rank, "error"));
+  for (const char* const index : {".a.bertrand.idx", ".b.bertrand.idx", ".c.bertrand.idx"})
+    CHECK(fs::remove(setting.directory / index));
+  REQUIRE(setting.run("one", flags).code == 0);
+  setting.check_same("two", "one", 3);
+}

@@ -104,6 +104,39 @@ TEST_CASE("a single byte that is not UTF-8 is warned of in each file, and whole 
   CHECK(warnings(good, candidate + "a\tb\xFF\n").find("candidates.tsv:1: ") != std::string::npos);
 }
 
+TEST_CASE("a ranking model that cannot tell a query from its passage is refused") {
+  const Setting setting;
+  bert::Config config;
+  config.type_vocab_size = 1;
+  CHECK(support::refusal(Failure::model, [&] {
+          RankingTask({.train = {},
+                       .evaluation = {},
+                       .prediction = setting.directory / "candidates.tsv",
+                       .qrels = {},
+                       .config_file = "m/config.json"},
+                      config, setting.tokenizer);
+        }) == "m/config.json: type_vocab_size: expected 2 for a query and a passage, got 1");
+}
+
+TEST_CASE("bad lines of passages are kept of every file if they are to be") {
+  const Setting setting;
+  support::write_text(setting.directory / "triples.tsv", "a\tb\tc\na\n");
+  setting.write_candidates("1\tp1\ta\tb\na\n");
+  const std::filesystem::path candidates = setting.directory / "candidates.tsv";
+  const RankingTask task({.train = setting.directory / "triples.tsv",
+                          .evaluation = candidates,
+                          .prediction = candidates,
+                          .qrels = setting.directory / "qrels.tsv",
+                          .keep_bad_rows = true},
+                         bert::Config{}, setting.tokenizer);
+  const std::string of_candidates =
+      candidates.string() + ":2: columns: expected query id, passage id, query and passage between tabs, got 1 of them";
+  CHECK(task.bad_rows() == std::vector<std::string>{(setting.directory / "triples.tsv").string() +
+                                                        ":2: columns: expected query, relevant passage and other "
+                                                        "passage between tabs, got 1 of them",
+                                                    of_candidates, of_candidates});
+}
+
 TEST_CASE("of a triple the first example is the relevant one to learn") {
   const Setting setting;
   const RankingTask task = setting.task();

@@ -86,6 +86,16 @@ TEST_CASE("a question that is cut counts once whatever its windows and one that 
   CHECK(setting.task({"a b c"}).remarks().find("cut") == std::string::npos);
 }
 
+TEST_CASE("what is said of questions is said of those to evaluate on and of those to predict") {
+  const Setting setting;
+  const auto task = [&](bool predicts) { return setting.task({"a b c a", " "}, {}, false, {}, predicts); };
+  const std::string warnings = task(false).warnings(), remarks = task(false).remarks();
+  CHECK(warnings.ends_with(": questions without a word: 1, the first  \n"));
+  CHECK(remarks.find(": 1 question cut to --max-query-length\n") != std::string::npos);
+  CHECK(task(true).warnings() == warnings + warnings);
+  CHECK(task(true).remarks() == remarks + remarks);
+}
+
 TEST_CASE("answers are in the files of an evaluation and of a prediction, those with an answer and those without") {
   const Setting setting;
   const SpanTask task = setting.task({"a"}, {"b"}, true, {}, true);

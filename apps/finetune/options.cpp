@@ -245,7 +245,8 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
              options.columns.choices);
   table.text({"--label-column",
               "name or number of the label's column (default the first there is of label, labels, class, category, "
-              "intent, target, score, gold_label, in capitals or not); of multi-label also several columns of 0 and 1, "
+              "intent, target, score, gold_label, with --choice-columns also of answer, answerKey, in capitals or "
+              "not); of multi-label also several columns of 0 and 1, "
               "as toxic,insult, whose names are the labels; for words a number (default the last)",
               decisive, "", "COLUMN"},
              options.columns.label);

@@ -106,6 +106,8 @@ constexpr std::array<std::string_view, 7> kUsualTexts = {"text",   "question",  
                                                          "text_a", "question1", "premise"};
 constexpr std::array<std::string_view, 8> kUsualLabels = {"label",  "labels", "class", "category",
                                                           "intent", "target", "score", "gold_label"};
+/// Of the right one among choices.
+constexpr std::array<std::string_view, 2> kUsualAnswers = {"answer", "answerkey"};
 constexpr std::array<std::string_view, 3> kUsualIds = {"id", "idx", "index"};
 
 /// Columns that go with a usual first text.
@@ -144,7 +146,8 @@ std::string describe_columns(const Table& table) {
 int required_column(const Table& table, std::string_view name, std::string_view flag) {
   const auto column = table.find_column(name);
   if (!column)
-    fail(Failure::input, "{}:1: {}: expected a column \"{}\", got {}", table.file, flag, name, describe_columns(table));
+    fail(Failure::input, "{}:1: {}: expected a column \"{}\", got {}{}", table.file, flag, name,
+         describe_columns(table), io::did_you_mean(std::string(name), table.columns));
   return static_cast<int>(*column);
 }
 
@@ -153,8 +156,13 @@ bool is_text_by_flag(const Task& task, const Table& table, std::size_t column) {
   return table.find_column(task.columns.text) == column || table.find_column(task.columns.pair) == column;
 }
 
+std::string_view usual_label(const Task& task, const Table& table) {
+  const std::string_view name = first_present(table, kUsualLabels);
+  return name.empty() && task.has_choices() ? first_present(table, kUsualAnswers) : name;
+}
+
 std::optional<int> label_column(const Task& task, const Table& table, bool needed) {
-  const std::string_view name = task.columns.label.empty() ? first_present(table, kUsualLabels) : task.columns.label;
+  const std::string_view name = task.columns.label.empty() ? usual_label(task, table) : task.columns.label;
   const auto column = table.find_column(name);
   // A file to predict may have its text under the usual name of a label.
   if (column && !needed && task.columns.label.empty() && is_text_by_flag(task, table, *column)) return std::nullopt;

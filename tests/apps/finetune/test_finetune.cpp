@@ -351,7 +351,8 @@ TEST_CASE("bad input ends with one line and its exit code, and leaves no run beh
   expect({"--eval", setting.directory / "none.csv"}, 3,
          (setting.directory / "none.csv").string() + ": open: No such file or directory");
   expect({"--text-column", "txt"}, 3,
-         (setting.directory / "train.csv").string() + ":1: --text-column: expected a column \"txt\", got {text,kind}");
+         (setting.directory / "train.csv").string() +
+             ":1: --text-column: expected a column \"txt\", got {text,kind}; did you mean text?");
   for (const char* name : {"model/vocab.txt", "model/tokenizer.json"})
     std::filesystem::remove(setting.directory / name);
   expect({}, 4,

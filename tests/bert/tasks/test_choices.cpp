@@ -125,7 +125,7 @@ TEST_CASE("choices are the items of a list in JSON") {
 }
 
 TEST_CASE("choices are read as CommonsenseQA and ARC have them, with labels of their own") {
-  const Task task = custom({.text = "question", .choices = "choices", .label = "answerKey"});
+  const Task task = custom({.choices = "choices"});
   const WalkedTable walked =
       rows_of(task,
               R"({"question": "q", "choices": {"label": ["A", "B"], "text": ["x", "y"]}, "answerKey": "B"})"

@@ -49,7 +49,7 @@ TEST_CASE("a custom file to predict needs no label column, one to train on does"
   CHECK(walk(custom_task({.columns = {.text = "Category"}}), of_labels, false).dataset.labelled);
   CHECK(refusal([&] { walk(task, "text\tfoo\nA\tB\n"); }) == kNoLabel + "{text,foo}");
   CHECK(refusal([&] { walk(custom_task({.columns = {.text = "txt"}}), "text\tlabel\nA\tB\n"); }) ==
-        "data:1: --text-column: expected a column \"txt\", got {text,label}");
+        "data:1: --text-column: expected a column \"txt\", got {text,label}; did you mean text?");
   CHECK(refusal([&] { walk(task, "a\tb\tlabel\nA\tB\tC\n"); }) == kNoText + "{a,b,label}");
 }
 

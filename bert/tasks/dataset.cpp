@@ -13,6 +13,7 @@
 #include "bert/tasks/choices.h"
 #include "io/error.h"
 #include "io/json.h"
+#include "io/say.h"
 #include "io/signals.h"
 
 namespace bertrand::tasks {
@@ -134,7 +135,7 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
   const auto right = chosen(*example.label, own.names);
   if (!right && needs_label)
     fail(Failure::input, "{}: label: expected one of {}, its number from 0 or its letter, got \"{}\"", table.where(row),
-         in_braces(own.names), *example.label);
+         in_braces(own.names), io::one_line(*example.label));
   if (right) example.label = choices[*right];
   return example;
 }
@@ -164,7 +165,8 @@ std::int32_t class_of(const std::string& name, const Task& task, const LabelSet&
   const auto is_number = [](const std::string& text) { return finite_number(text).has_value(); };
   const bool may_be_score = task.kind == Kind::classification && task.labels.empty() && is_number(name) &&
                             std::ranges::all_of(labels.names(), is_number);
-  fail(Failure::input, "{}: label: expected one of {}, got \"{}\"{}", location.where(), in_braces(labels.names()), name,
+  fail(Failure::input, "{}: label: expected one of {}, got \"{}\"{}", location.where(), in_braces(labels.names()),
+       io::one_line(name),
        may_be_score                     ? "; hint: --kind regression learns numbers"
        : task.kind == Kind::multi_label ? "; hint: --label-separator is what stands between the labels of a row"
                                         : "");
@@ -172,7 +174,8 @@ std::int32_t class_of(const std::string& name, const Task& task, const LabelSet&
 
 float number_of(const std::string& text, const Location& location) {
   const auto number = finite_number(text);
-  if (!number) fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", location.where(), text);
+  if (!number)
+    fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", location.where(), io::one_line(text));
   return *number;
 }
 

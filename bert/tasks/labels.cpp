@@ -6,6 +6,7 @@
 
 #include "io/error.h"
 #include "io/numbers.h"
+#include "io/say.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -29,7 +30,7 @@ void refuse_invalid_label(const std::string& where) {
 LabelSet::LabelSet(std::vector<std::string> names) : names_(std::move(names)) {
   for (const std::string& name : names_)
     if (!index_.emplace(name, static_cast<std::int32_t>(index_.size())).second)
-      fail(Failure::input, "labels: expected different names, got \"{}\" twice", name);
+      fail(Failure::input, "labels: expected different names, got \"{}\" twice", io::one_line(name));
 }
 
 LabelSet LabelSet::sorted(std::vector<std::string> names) {
@@ -103,7 +104,7 @@ std::string in_braces(const std::vector<std::string>& names) {
   std::string text =
       fmt::format("{{{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ","));
   if (shown < names.size()) text += fmt::format(",… {} more", names.size() - shown);
-  return text + "}";
+  return io::one_line(text + "}");
 }
 
 }  // namespace bertrand::tasks

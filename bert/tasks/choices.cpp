@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bert/tasks/labels.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/numbers.h"
@@ -11,12 +12,6 @@
 
 namespace bertrand::tasks {
 namespace {
-
-std::vector<std::string> numbered(std::size_t count) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
-  return names;
-}
 
 bool is_letter(const std::string& text) { return text.size() == 1 && text[0] >= 'A' && text[0] <= 'Z'; }
 
@@ -75,9 +70,9 @@ std::vector<std::string> choice_names(const Task& task, const Table& table, cons
     if (count < 2)
       fail(Failure::input, "{}: --choice-columns: expected a list of at least two texts, got {}", table.where(row),
            count);
-    return numbered(count);
+    return numbers_as_names(count);
   }
-  if (table.columns.empty()) return numbered(layout.choices.size());
+  if (table.columns.empty()) return numbers_as_names(layout.choices.size());
   std::vector<std::string> names;
   for (const int column : layout.choices) names.push_back(table.columns[static_cast<std::size_t>(column)]);
   if (const auto name = repeated(names))

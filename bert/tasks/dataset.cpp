@@ -11,6 +11,7 @@
 
 #include "bert/tasks/attempt.h"
 #include "bert/tasks/choices.h"
+#include "bert/tasks/table_formats.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/say.h"
@@ -37,8 +38,6 @@ void refuse_list(const Table& table, const Row& row, std::size_t column, std::st
   if (std::ranges::count(row.lists, column) > 0)
     fail(Failure::input, "{}: {}: {}", table.where(row), table.columns[column], message);
 }
-
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 std::string text_cell(const Table& table, const Row& row, int position, std::string_view what, bool may_be_empty) {
   const std::size_t column = place(position, table.width);

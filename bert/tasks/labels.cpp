@@ -14,11 +14,7 @@ namespace {
 std::optional<std::int64_t> integer(std::string_view text) { return io::number_in<std::int64_t>(text); }
 
 /// 0 … n−1, as many as the outputs.
-LabelSet numbered(std::size_t outputs) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < outputs; ++i) names.push_back(std::to_string(i));
-  return LabelSet(std::move(names));
-}
+LabelSet numbered(std::size_t outputs) { return LabelSet(numbers_as_names(outputs)); }
 
 }  // namespace
 
@@ -95,6 +91,12 @@ std::vector<std::string> split_labels(const std::string& cell, const std::string
     if (const std::string_view name = trimmed_cell(rest.substr(0, end)); !name.empty()) names.emplace_back(name);
     rest.remove_prefix(std::min(end + separator.size(), rest.size()));
   }
+  return names;
+}
+
+std::vector<std::string> numbers_as_names(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
   return names;
 }
 

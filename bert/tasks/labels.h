@@ -56,6 +56,9 @@ std::string_view trimmed_cell(std::string_view text);
 /// The names in a cell, trimmed, without empty ones. The separator is some text.
 std::vector<std::string> split_labels(const std::string& cell, const std::string& separator);
 
+/// 0 to count − 1.
+std::vector<std::string> numbers_as_names(std::size_t count);
+
 /// "{a,b,c}" for messages; of a long list the first eight and how many more.
 std::string in_braces(const std::vector<std::string>& names);
 

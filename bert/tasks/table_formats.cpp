@@ -19,8 +19,6 @@ std::string_view take_line(std::string_view& rest) {
   return line;
 }
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
-
 /// Whether a spreadsheet has put the cell in quotes: it doubles those within.
 bool is_quoted(std::string_view cell) {
   if (cell.size() < 4 || !cell.starts_with('"') || !cell.ends_with('"')) return false;

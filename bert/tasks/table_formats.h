@@ -11,6 +11,9 @@
 
 namespace bertrand::tasks {
 
+/// Whether a text has nothing but white space of ASCII.
+inline bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
 /// Reads the rows of one format into a table.
 class RowParser {
  public:

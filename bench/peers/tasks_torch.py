@@ -174,6 +174,8 @@ def encode_choices(row):
 
 
 def loss_of(tensors):
+    if model.config.problem_type == "multi_label_classification":  # a ranker with one output
+        tensors = {**tensors, "labels": tensors["labels"].float().unsqueeze(1)}
     outputs = model(**tensors)
     if losses_file is None or task not in ("squad", "squad2"):
         return outputs.loss
@@ -196,7 +198,7 @@ elif task == "custom":
 else:
     rows = [line.rstrip("\n").split("\t") for line in open(train_file, encoding="utf-8")]
     examples = [encode_passage(r[0], r[1 + i], 1 - i) for r in rows for i in (0, 1)]
-    model = BertForSequenceClassification.from_pretrained(directory, num_labels=2, **attention)
+    model = BertForSequenceClassification.from_pretrained(directory, **attention)  # two outputs, or as the model says
 
 decayed = [p for n, p in model.named_parameters() if not (n.endswith("bias") or "LayerNorm" in n)]
 others = [p for n, p in model.named_parameters() if n.endswith("bias") or "LayerNorm" in n]

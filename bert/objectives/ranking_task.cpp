@@ -59,30 +59,36 @@ const std::vector<std::string> kClasses = {"not_relevant", "relevant"};
 /// The config as it is to be written. A model that is used as it is keeps its names.
 bert::Config config_of_task(bert::Config config, const std::string& file, bool training) {
   bert::require_pairs(config, file, "a query and a passage");
-  const std::string expected = io::name_in(tasks::problem_types(), tasks::Kind::classification);
+  const auto type = [](tasks::Kind kind) { return std::string(io::name_in(tasks::problem_types(), kind)); };
+  const std::string one_output = type(tasks::Kind::multi_label);  // one label that holds or not
+  const bool fits_one = config.problem_type.empty() || config.problem_type == one_output;
+  const bool has_one = config.labels.size() == 1 && (fits_one || !training);
+  const std::string expected = has_one ? one_output : type(tasks::Kind::classification);
   if (!training && !config.problem_type.empty() && config.problem_type != expected)
     fail(Failure::model,
          "{}: problem_type: expected {} for --task msmarco, got {}; hint: --train makes another model of it", file,
          expected, config.problem_type);
-  if (!training && !config.labels.empty() && config.labels.size() != 2)
+  if (!training && !config.labels.empty() && !has_one && config.labels.size() != 2)
     fail(Failure::model,
-         "{}: id2label: expected 2 labels for --task msmarco, got {}; hint: --train makes another model of it", file,
-         tasks::in_braces(config.labels));
-  if (!training && !config.labels.empty() && config.labels[0] == kClasses[1])
+         "{}: id2label: expected 1 or 2 labels for --task msmarco, got {}; hint: --train makes another model of it",
+         file, tasks::in_braces(config.labels));
+  if (!training && config.labels.size() == 2 && config.labels[0] == kClasses[1])
     fail(Failure::model,
          "{}: id2label: expected the class of relevant passages second for --task msmarco, got {}; hint: --train makes "
          "another model of it",
          file, tasks::in_braces(config.labels));
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = expected;
-  if (training || config.labels.empty() || tasks::LabelSet(config.labels).placeholders()) config.labels = kClasses;
+  if (training || config.labels.empty() || tasks::LabelSet(config.labels).placeholders())
+    config.labels = has_one ? std::vector{kClasses[1]} : kClasses;
   return config;
 }
 
-/// log p(class) of two classes, in double.
-double log_probability(std::span<const float> row, std::size_t of_class) {
-  const double difference = static_cast<double>(row[1 - of_class]) - row[of_class];
-  return difference > 0 ? -difference - std::log1p(std::exp(-difference)) : -std::log1p(std::exp(difference));
+/// log p(relevant), or log p(not relevant), in double.
+double log_probability(std::span<const float> outputs, bool relevant) {
+  const double logit = outputs.size() == 1 ? outputs[0] : static_cast<double>(outputs[1]) - outputs[0];
+  const double against = relevant ? -logit : logit;
+  return against > 0 ? -against - std::log1p(std::exp(-against)) : -std::log1p(std::exp(against));
 }
 
 std::vector<double> scores_of(const tasks::Logits& outputs) {
@@ -90,7 +96,7 @@ std::vector<double> scores_of(const tasks::Logits& outputs) {
   scores.reserve(outputs.rows());
   for (std::size_t i = 0; i < outputs.rows(); ++i) {
     outputs.let_go(i);  // for memory alone
-    scores.push_back(log_probability(outputs.row(i), 1));
+    scores.push_back(log_probability(outputs.row(i), true));
   }
   return scores;
 }
@@ -139,7 +145,7 @@ RankingTask::RankingTask(const Inputs& inputs, bert::Config config, const text::
 }
 
 std::unique_ptr<bert::TaskModel> RankingTask::make_model() const {
-  return std::make_unique<bert::ForSequenceClassification>(config_, 2);
+  return std::make_unique<bert::ForSequenceClassification>(config_, std::ssize(config_.labels));
 }
 
 const tasks::EncodedDataset* RankingTask::examples(File file) const {
@@ -164,10 +170,14 @@ std::size_t RankingTask::other_bytes() const {
 
 Variable RankingTask::loss(const Variable& outputs, const bert::PackedBatch&, std::span<const std::int64_t> numbers,
                            double divisor) const {
-  std::vector<std::int32_t> labels;  // the first example of a triple is the relevant one
-  for (const std::int64_t number : numbers) labels.push_back(number % 2 == 0 ? 1 : 0);
-  return softmax_cross_entropy(outputs, ops::from_host(labels, {std::ssize(labels)}, outputs.value().backend()),
-                               divisor);
+  std::vector<std::int32_t> relevant;  // the first example of a triple
+  for (const std::int64_t number : numbers) relevant.push_back(number % 2 == 0 ? 1 : 0);
+  Backend& backend = outputs.value().backend();
+  if (config_.labels.size() == 2)
+    return softmax_cross_entropy(outputs, ops::from_host(relevant, {std::ssize(relevant)}, backend), divisor);
+  const std::vector<float> wanted(relevant.begin(), relevant.end());
+  const Tensor target = ops::cast(ops::from_host(wanted, outputs.shape(), backend), outputs.value().dtype());
+  return binary_cross_entropy_with_logits(outputs, target, divisor);
 }
 
 training::Metrics RankingTask::evaluate(const tasks::Logits& outputs) const {

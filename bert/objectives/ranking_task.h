@@ -1,5 +1,6 @@
-// Passages ranked by how likely they are to answer a query (Nogueira and Cho 2019): a classifier of pairs, relevant or
-// not, whose score is log p(relevant).
+// Passages ranked by how likely they are to answer a query, with the score log p(relevant). The model has two classes,
+// relevant or not (Nogueira and Cho 2019); or one output, the logit of "relevant", as cross-encoders have (Reimers and
+// Gurevych 2019, sentence-transformers) and as it is learnt by binary cross-entropy.
 #pragma once
 #include "bert/objectives/finetuning_task.h"
 #include "bert/tasks/ranking_data.h"
@@ -17,8 +18,9 @@ class RankingTask : public FineTuningTask {
     bool keep_bad_rows = false;         ///< in bad_rows(), and go on
     std::filesystem::path config_file;  ///< the start model's, for messages
   };
-  /// Reads all files once; candidates are read again part by part. `config` is the start model's. The tokenizer must
-  /// outlive the task. Throws Failure::input for bad lines, Failure::model if the model knows one segment only.
+  /// Reads all files once; candidates are read again part by part. `config` is the start model's: if that has one
+  /// label, and is not for numbers, the ranker has one output, else two. The tokenizer must outlive the task. Throws
+  /// Failure::input for bad lines, Failure::model if the model knows one segment only.
   RankingTask(const Inputs& inputs, bert::Config config, const text::Tokenizer& tokenizer);
 
   std::unique_ptr<bert::TaskModel> make_model() const override;

@@ -118,6 +118,40 @@ TEST_CASE("a model that learnt triples ranks the passage that answers first and 
   CHECK_FALSE(std::filesystem::exists(setting.at("run/predictions.partial")));
 }
 
+TEST_CASE("a model of one label becomes a ranker of one output whose probability predict gives") {
+  const Setting setting;
+  auto config = nlohmann::json::parse(setting.file("model/config.json"));
+  config["id2label"] = {{"0", "LABEL_0"}};
+  config.erase("label2id");
+  write_text(setting.at("model/config.json"), config.dump());
+  const Outcome outcome = setting.train({});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(nlohmann::json::parse(setting.file("run/eval_results.json")).at("eval_mrr_at_10") == 0.9);
+  config = nlohmann::json::parse(setting.file("run/config.json"));
+  CHECK(config.at("id2label") == nlohmann::json({{"0", "relevant"}}));
+  CHECK(config.at("problem_type") == "multi_label_classification");
+
+  REQUIRE(setting.apply("again", {}).code == 0);
+  CHECK(setting.file("again/predictions.tsv") == setting.file("run/predictions.tsv"));
+  std::string requests;
+  std::istringstream candidates(setting.file("candidates.tsv"));
+  for (std::string id, query, passage; std::getline(std::getline(candidates, id, '\t'), id, '\t') &&
+                                       std::getline(candidates, query, '\t') && std::getline(candidates, passage);)
+    requests += nlohmann::json({{"text", query}, {"text_pair", passage}}).dump() + "\n";
+  write_text(setting.at("requests.jsonl"), requests);
+  const Outcome asked =
+      run_program("predict", {"--model", setting.at("run"), "--input", setting.at("requests.jsonl"), "--threads", "1"});
+  REQUIRE_MESSAGE(asked.code == 0, asked.error);
+  std::istringstream answers(asked.out), predictions(setting.file("run/predictions.tsv"));
+  std::string answer, line;
+  std::getline(predictions, line);  // the names of the columns
+  int count = 0;
+  for (; std::getline(answers, answer) && std::getline(predictions, line); ++count)
+    CHECK(std::log(nlohmann::json::parse(answer).at("scores").at("relevant").get<double>()) ==
+          doctest::Approx(std::stod(line.substr(line.rfind('\t')))).epsilon(1e-4));
+  CHECK(count == 30);
+}
+
 TEST_CASE("ranking on several replicas and threads leaves the files of one byte for byte") {
   const Setting setting;
   REQUIRE(setting.train({}).code == 0);
@@ -246,7 +280,7 @@ TEST_CASE("a classifier of three labels is refused without training, and with it
   CHECK(refused.code == 4);
   CHECK(refused.error ==
         "error: " + setting.at("three/config.json") +
-            ": id2label: expected 2 labels for --task msmarco, got {b,g,r}; hint: --train makes another "
+            ": id2label: expected 1 or 2 labels for --task msmarco, got {b,g,r}; hint: --train makes another "
             "model of it\n");
   const Outcome trained = setting.train({"--model", setting.at("three"), "--epochs", "1"});
   REQUIRE_MESSAGE(trained.code == 0, trained.error);

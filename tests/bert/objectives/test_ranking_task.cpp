@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 
 #include "support/program.h"
@@ -48,8 +50,45 @@ TEST_CASE("two names that a model has for relevance stay and placeholders give w
                          [&] {
                            labels({"a", "b", "c"});
                          }) ==
-        "m/config.json: id2label: expected 2 labels for --task msmarco, got {a,b,c}; hint: --train makes another model "
-        "of it");
+        "m/config.json: id2label: expected 1 or 2 labels for --task msmarco, got {a,b,c}; hint: --train makes another "
+        "model of it");
+}
+
+TEST_CASE("a model of one label ranks by its logit, and keeps one output when it is trained") {
+  const Setting setting;
+  support::write_text(setting.directory / "triples.tsv", "a\tb\tc\n");
+  const auto task = [&](const std::string& own, const std::string& label, bool trains) {
+    bert::Config config;
+    config.problem_type = own;
+    config.labels = {label};
+    RankingTask::Inputs inputs{.train = {},
+                               .evaluation = setting.directory / "candidates.tsv",
+                               .prediction = {},
+                               .qrels = setting.directory / "qrels.tsv",
+                               .config_file = "m/config.json"};
+    if (trains) inputs.train = setting.directory / "triples.tsv";
+    return RankingTask(inputs, config, setting.tokenizer);
+  };
+  const auto written = [&](const std::string& own, const std::string& label, bool trains) {
+    const bert::Config config = task(own, label, trains).directory().config;
+    return config.problem_type + fmt::format(" {}", fmt::join(config.labels, ","));
+  };
+  CHECK(written("", "LABEL_0", false) == "multi_label_classification relevant");
+  CHECK(written("multi_label_classification", "fits", false) == "multi_label_classification fits");
+  CHECK(written("", "fits", true) == "multi_label_classification relevant");
+  CHECK(written("regression", "fits", true) == "single_label_classification not_relevant,relevant");
+  CHECK(support::refusal(Failure::model, [&] { written("regression", "fits", false); }) ==
+        "m/config.json: problem_type: expected multi_label_classification for --task msmarco, got regression; "
+        "hint: --train makes another model of it");
+
+  const RankingTask one = task("", "LABEL_0", true);
+  const auto backend = open_cpu({.threads = 1});
+  const Variable outputs(ops::from_host(std::vector<float>{0.5F, -20}, {2, 1}, *backend));
+  const double even = std::log1p(std::exp(-0.5));  // 0.5 for what is relevant
+  CHECK(ops::item(one.loss(outputs, {}, std::vector<std::int64_t>{4, 7}, 2).value()) == doctest::Approx(even / 2));
+  const tasks::Logits logits{.outputs = 1, .values = {0.5F, -20}};  // p1 is relevant, p2 is not
+  CHECK(metric(one.evaluate(logits), "eval_loss") == doctest::Approx(even / 2));
+  CHECK(metric(one.evaluate(logits), "eval_mrr_at_10") == 1);
 }
 
 TEST_CASE("a ranking model whose first class is the relevant one is refused") {

@@ -22,8 +22,15 @@ std::string_view other_than_text(std::string_view beginning) {
   return "";
 }
 
-/// The names of what is no directory, in order; none of a directory so full that to look through it takes long.
-std::vector<std::string> files_in(const std::filesystem::path& directory) {
+/// The absolute path, "model" of "model/".
+std::filesystem::path from_root(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::path whole = std::filesystem::absolute(path, ignored);
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+/// The names in a directory, in order; none of one so full that to look through it takes long.
+std::vector<std::string> names_in(const std::filesystem::path& directory, Named named) {
   constexpr int kMost = 1000;
   std::vector<std::string> names;
   std::error_code error, ignored;
@@ -31,7 +38,8 @@ std::vector<std::string> files_in(const std::filesystem::path& directory) {
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     if (++seen > kMost) return {};
-    if (entry->exists(ignored) && !entry->is_directory(ignored)) names.push_back(entry->path().filename().string());
+    const bool wanted = named == Named::any || !entry->is_directory(ignored);
+    if (wanted && entry->exists(ignored)) names.push_back(entry->path().filename().string());
   }
   std::ranges::sort(names);
   return names;
@@ -39,18 +47,24 @@ std::vector<std::string> files_in(const std::filesystem::path& directory) {
 
 }  // namespace
 
-std::string hint_of_absent(const std::filesystem::path& file) {
-  const bool may_be =
-      file.filename().string().find(',') != std::string::npos || file.string().find_first_of("*?") != std::string::npos;
-  if (may_be) return "; hint: names have blanks between them, and patterns are the shell's, which knows none in quotes";
+std::string near_beside(const std::filesystem::path& absent, Named named) {
+  const std::filesystem::path whole = from_root(absent);
+  return did_you_mean(whole.filename().string(), names_in(whole.parent_path(), named));
+}
+
+std::string hint_of_absent(const std::filesystem::path& absent, Named named) {
+  const std::filesystem::path whole = from_root(absent), directory = whole.parent_path();
+  const bool may_be_more = whole.filename().string().find(',') != std::string::npos ||
+                           absent.string().find_first_of("*?") != std::string::npos;
+  if (may_be_more)
+    return "; hint: names have blanks between them, and patterns are the shell's, which knows none in quotes";
   std::error_code error;
-  if (const std::filesystem::path target = std::filesystem::read_symlink(file, error); !error)
+  if (const std::filesystem::path target = std::filesystem::read_symlink(whole, error); !error)
     return fmt::format("; hint: it is a link to {}", target.string());
-  const std::filesystem::path directory = std::filesystem::absolute(file, error).parent_path();
   if (!std::filesystem::is_directory(directory, error))
     return fmt::format("; hint: {} is no directory", directory.string());
-  if (const std::string near = did_you_mean(file.filename().string(), files_in(directory)); !near.empty()) return near;
-  return file.is_absolute() ? "" : fmt::format("; hint: it was looked for in {}", directory.string());
+  if (const std::string near = near_beside(absent, named); !near.empty()) return near;
+  return absent.is_absolute() ? "" : fmt::format("; hint: it was looked for in {}", directory.string());
 }
 
 void refuse_open(const std::filesystem::path& file, int error) {

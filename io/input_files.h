@@ -9,9 +9,13 @@
 
 namespace bertrand::io {
 
-/// What a user may have meant by the name of a file that is not there, after "; ": several files, what a link
-/// leads to, the nearest name beside it, or another directory; "" if nothing of it can be.
-std::string hint_of_absent(const std::filesystem::path& file);
+/// What a name may stand for: a file, or as a model's a directory, too.
+enum class Named { file, any };
+/// "; did you mean NAME?" of what lies beside the one that is not there, or "".
+std::string near_beside(const std::filesystem::path& absent, Named named = Named::file);
+/// What a user may have meant by the name of what is not there, after "; ": several files, what a link leads to, the
+/// nearest name beside it, or another directory; "" if nothing of it can be.
+std::string hint_of_absent(const std::filesystem::path& absent, Named named = Named::file);
 
 /// Throws Error(Failure::input) if the system's error number says that there is no such file to open, else
 /// Error(Failure::io) with its reason.

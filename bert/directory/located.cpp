@@ -167,6 +167,12 @@ bool may_be_hub_name(const fs::path& model) {
   return model.is_relative() && in_nothing && std::distance(model.begin(), model.end()) <= 2 && !model.has_extension();
 }
 
+std::string hint_of_absent(const fs::path& model) {
+  if (!may_be_hub_name(model)) return io::hint_of_absent(model, io::Named::any);
+  const std::string near = io::near_beside(model, io::Named::any);
+  return near.empty() ? "; hint: nothing is downloaded: git clone or hf download fetch a directory of that name" : near;
+}
+
 bool is_there(const fs::path& model) { return fs::exists(model) || is_index(with_index(model)); }
 
 }  // namespace
@@ -174,9 +180,7 @@ bool is_there(const fs::path& model) { return fs::exists(model) || is_index(with
 void require_model(const fs::path& model) {
   if (!is_there(model))
     fail(Failure::model, "{}: expected a model directory or a checkpoint, got nothing there{}", model.string(),
-         may_be_hub_name(model)
-             ? "; hint: nothing is downloaded: git clone or hf download fetch a directory of that name"
-             : "");
+         hint_of_absent(model));
 }
 
 fs::path directory_of(const fs::path& model) {

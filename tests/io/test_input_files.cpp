@@ -47,6 +47,12 @@ TEST_CASE("what a file that is not there was meant to be is told: the nearest na
   CHECK(hint_of_absent(directory / "predictions.json") == "");
   CHECK(hint_of_absent(directory / "none/test.tsv") == "; hint: " + here + "/none is no directory");
   CHECK(hint_of_absent(directory / "test.tsv/x") == "; hint: " + here + "/test.tsv is no directory");
+  CHECK(hint_of_absent(directory / "tes.tsv", Named::any) == "; did you mean test.tsv?");
+  std::filesystem::create_directory(directory / "model");
+  for (const char* const name : {"modle", "modle/"}) {
+    CHECK(hint_of_absent(directory / name, Named::any) == "; did you mean model?");
+    CHECK(hint_of_absent(directory / name) == "");
+  }
   CHECK(hint_of_absent("no-such-file.predictions") ==
         "; hint: it was looked for in " + std::filesystem::current_path().string());
 }

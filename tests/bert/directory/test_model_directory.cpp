@@ -274,6 +274,12 @@ TEST_CASE("pickled weights and those of Keras are refused by name, and a directo
       load_weights(directory / "none", target.parameters),
       ((directory / "none").string() + ": expected a model directory or a checkpoint, got nothing there").c_str(),
       Error);
+  std::filesystem::create_directory(directory / "bert-base");
+  CHECK_THROWS_WITH_AS(load_weights(directory / "bret-base/", target.parameters),
+                       ((directory / "bret-base/").string() +
+                        ": expected a model directory or a checkpoint, got nothing there; did you mean bert-base?")
+                           .c_str(),
+                       Error);
 }
 
 TEST_CASE("what is no model is refused in words") {

@@ -48,7 +48,8 @@ void accumulate(GradientSlot& slot, const Tensor& gradient) {
 void check_unwritten(const Node& node) {
   for (std::size_t i = 0; i < node.values.size(); ++i)
     check(!node.values[i].written(),
-          "{}: backward: expected the values that the op used, but {} was written in place since; hint: make a new "
+          "{}: backward: expected the values that the op used, but the memory of {} was written in place since; hint: "
+          "make a new "
           "tensor, or write after backward()",
           node.op, i < node.inputs.size() ? fmt::format("input {}", i) : "its result");
 }

@@ -20,7 +20,7 @@ Variable scale(const Variable& x, double factor);
 Variable tanh(const Variable& x);
 Variable relu(const Variable& x);
 Variable gelu(const Variable& x);       ///< x Φ(x), Hendrycks and Gimpel 2016
-Variable gelu_tanh(const Variable& x);  ///< Google's form of it, by tanh
+Variable gelu_tanh(const Variable& x);  ///< its approximation by tanh
 Variable cast(const Variable& x, DType dtype);
 /// Keeps each element with probability 1 − p and scales it (Srivastava et al. 2014); x [rows, columns].
 Variable dropout(const Variable& x, const Dropout& dropout);

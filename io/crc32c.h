@@ -14,7 +14,7 @@ std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed = 0);
 /// The CRC-32C of two runs of bytes end to end, from that of each and the length of the second.
 std::uint32_t crc32c_joined(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes);
 
-/// crc32c() without the processor's instruction, for processors that have none.
+/// What crc32c() computes on a processor without the instruction: so that tests may compare.
 std::uint32_t crc32c_by_table(std::string_view bytes, std::uint32_t seed = 0);
 
 /// The form stored in files: rotated and offset, so that a crc over data that holds crcs stays a good one (LevelDB's

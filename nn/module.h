@@ -45,8 +45,8 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  /// Every parameter below here with the dotted path of the module that holds it ("bert.encoder.layer.0."), in the
-  /// order of declaration.
+  /// Every parameter below here with the dotted path of the module that holds it ("bert.encoder.layer.0."):
+  /// the module's own in the order of declaration, then those of its modules in theirs.
   std::vector<std::pair<std::string, Parameter*>> parameters() const;
   /// This module's dotted name from the root.
   const std::string& path() const { return path_; }

@@ -45,7 +45,7 @@ class ParameterSet {
   ParameterSet(Module& model, Backend& backend, const Options& options);
   ParameterSet(Module& model, Backend& backend) : ParameterSet(model, backend, Options{}) {}
 
-  /// What segments() would be of a set of `model`, without places and in the order of declaration: takes no memory.
+  /// What segments() would be of a set of `model`, without places and in the order of parameters(): takes no memory.
   static std::vector<Segment> segments_of(const Module& model);
 
   const std::vector<Segment>& segments() const { return segments_; }

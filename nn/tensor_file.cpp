@@ -82,7 +82,10 @@ void gather(const Columns& columns, DType dtype, std::byte* to) {
 
 /// Numbers of the host, converted to the type of `out`.
 void upload(const std::byte* numbers, DType dtype, const Tensor& out) {
-  if (dtype == out.dtype()) return out.backend().upload(numbers, out);  // for speed alone: nothing to convert
+  if (dtype == out.dtype()) {  // for speed alone: nothing to convert
+    out.backend().upload(numbers, out);
+    return out.count_write();
+  }
   const Tensor staged(out.shape(), dtype, out.backend());
   out.backend().upload(numbers, staged);
   ops::copy_into(staged, out);

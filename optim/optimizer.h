@@ -20,7 +20,7 @@ namespace bertrand::optim {
 /// One kernel computes all of them: tensor/cpu/update.cpp, tensor/cuda/update.cu.
 enum class Method {
   sgd,           ///< plain stochastic gradient descent: beta1, beta2 and epsilon of the options are not used
-  adamw,         ///< Loshchilov and Hutter 2019: decoupled decay, bias correction
+  adamw,         ///< decoupled decay (Loshchilov and Hutter 2019), times α as in PyTorch; bias correction
   adamw_google,  ///< google-research/bert: AdamW with m̂ = m and v̂ = v, no bias correction
   lamb,          ///< You et al. 2020; the trust ratio on every variable (NVIDIA's TensorFlow trainer)
   lamb_decayed   ///< the trust ratio only on variables that decay, on none if λ is 0 (NVIDIA's PyTorch trainer)

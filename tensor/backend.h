@@ -35,10 +35,11 @@ class Backend {
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void deallocate(std::byte* data, std::size_t bytes) = 0;
   virtual MemoryUse memory() const = 0;
-  virtual std::size_t available_memory() const = 0;              ///< bytes that could be had beside those in use
-  virtual void synchronize() = 0;                                ///< returns when everything asked so far is done
-  virtual void upload(const void* host, const Tensor& out) = 0;  ///< what `host` points to may go at once
-  virtual void download(const Tensor& x, void* host) = 0;        ///< synchronizes
+  virtual std::size_t available_memory() const = 0;  ///< bytes that could be had beside those in use
+  virtual void synchronize() = 0;                    ///< returns when everything asked so far is done
+  /// What `host` points to may go at once. Of memory that was filled before, the caller counts the write.
+  virtual void upload(const void* host, const Tensor& out) = 0;
+  virtual void download(const Tensor& x, void* host) = 0;  ///< synchronizes
   /// Starts a copy of x, at most 1 KiB, as it is after everything asked so far. The function returned waits for this
   /// copy alone, then puts the bytes at `host`. At most eight such functions are kept at once.
   virtual std::function<void(void* host)> download_later(const Tensor& x) = 0;

@@ -20,8 +20,9 @@ struct Update;  // tensor/update.h, as the next two
 struct UpdateSegment;
 struct UpdateTensors;
 
-/// Functions of one element. gelu is x Φ(x) (Hendrycks and Gimpel 2016), gelu_tanh is Google's form of it:
-/// 0.5x(1+tanh(√(2/π)(x+0.044715x³))). log, sqrt and div give what std::log, std::sqrt and / give outside their domain.
+/// Functions of one element. gelu is x Φ(x) (Hendrycks and Gimpel 2016), gelu_tanh their approximation of it, which
+/// google-research/bert takes: 0.5x(1+tanh(√(2/π)(x+0.044715x³))). log, sqrt and div give what std::log, std::sqrt and
+/// / give outside their domain.
 enum class Unary : std::uint8_t { identity, relu, tanh, gelu, gelu_tanh, exp, log, sqrt, neg };
 constexpr const char* name_of(Unary op) {
   switch (op) {
@@ -113,7 +114,7 @@ class Kernels {
   virtual void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) = 0;
   virtual void scale(const Tensor& x, double factor, const Tensor& out) = 0;
   virtual void expand(const Tensor& scalar, double factor,
-                      const Tensor& out) = 0;  ///< every element = scalar · factor, of any two types
+                      const Tensor& out) = 0;  ///< every element = scalar · factor, of any two floating types
   /// `columns` elements of each of `rows` rows. x_stride and out_stride are the distances between row starts, in
   /// elements.
   virtual void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) = 0;

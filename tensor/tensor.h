@@ -117,7 +117,8 @@ class Tensor {
   friend class MemoryWatch;
 };
 
-/// Notices if a tensor's memory is written in place from now on. It does not keep the memory alive.
+/// Notices if the allocation that a tensor lies in is written in place from now on, be it beside the tensor. It does
+/// not keep the memory alive.
 class MemoryWatch {
  public:
   explicit MemoryWatch(const Tensor& tensor) : storage_(tensor.storage_), writes_(tensor.storage_->writes()) {}

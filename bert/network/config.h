@@ -8,7 +8,7 @@
 
 namespace bertrand::bert {
 
-/// Hugging Face's names; defaults as google-research/bert.
+/// Names and defaults of transformers' BertConfig.
 struct Config {
   Dim vocab_size = 30522;
   Dim hidden_size = 768;

@@ -1,5 +1,6 @@
-// Exercise: an optimizer. Write one step of AdamW (Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization",
-// algorithm 2; Adam: Kingma and Ba 2015). For each weight w with its gradient g, where t counts steps from 1:
+// Exercise: an optimizer. Write one step of AdamW (Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization";
+// Adam: Kingma and Ba 2015) as PyTorch has it: the decay λ is multiplied by α, and in the paper's algorithm 2 by the
+// schedule alone. For each weight w with its gradient g, where t counts steps from 1:
 //
 //   m ← β1 m + (1 − β1) g                 a running mean of the gradient
 //   v ← β2 v + (1 − β2) g²                and of its square

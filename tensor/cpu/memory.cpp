@@ -19,12 +19,14 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLarge = std::size_t{32} << 10;
-constexpr std::size_t kSmallest = 64, kPiece = std::size_t{4} << 10;
+constexpr std::size_t kSmallest = 64;
+/// Of whole pages, as the system takes memory back in nothing less.
+const std::size_t kPiece = std::max(std::size_t{4} << 10, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;  // no limit
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// Large blocks are cut from ranges, which multiples of 4 KiB keep from being cut into slivers.
+/// Large blocks are cut from ranges, which pieces keep from being cut into slivers.
 std::size_t rounded(std::size_t bytes) {
   return round_up(std::max<std::size_t>(bytes, 1), bytes < kLarge ? kSmallest : kPiece);
 }

@@ -130,16 +130,18 @@ TEST_CASE("a value that is written in place after an op used it is refused in ba
   const Tensor one = ops::full({1}, 1, DType::f64, *backend);
   const Variable square = mul(x, x);
   ops::add_into(one, x.value());
-  CHECK_THROWS_WITH_AS(backward(square),
-                       "mul: backward: expected the values that the op used, but input 0 was written in place since; "
-                       "hint: make a new tensor, or write after backward()",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      backward(square),
+      "mul: backward: expected the values that the op used, but the memory of input 0 was written in place since; "
+      "hint: make a new tensor, or write after backward()",
+      Error);
   const Variable y = tanh(x);
   ops::copy_into(one, y.value());
-  CHECK_THROWS_WITH_AS(backward(y),
-                       "tanh: backward: expected the values that the op used, but its result was written in place "
-                       "since; hint: make a new tensor, or write after backward()",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      backward(y),
+      "tanh: backward: expected the values that the op used, but the memory of its result was written in place "
+      "since; hint: make a new tensor, or write after backward()",
+      Error);
   const Variable third = mul(x, x);
   ops::fill(x.value(), 2);
   CHECK_THROWS_AS(backward(third), Error);
@@ -157,10 +159,11 @@ TEST_CASE("a value that an op was given as the place of its result is refused in
   const auto refused = [](const Variable& used, const std::function<void(const Tensor&)>& write) {
     const Variable square = mul(used, used);
     write(used.value());
-    CHECK_THROWS_WITH_AS(backward(sum(square)),
-                         "mul: backward: expected the values that the op used, but input 0 was written in place since; "
-                         "hint: make a new tensor, or write after backward()",
-                         Error);
+    CHECK_THROWS_WITH_AS(
+        backward(sum(square)),
+        "mul: backward: expected the values that the op used, but the memory of input 0 was written in place since; "
+        "hint: make a new tensor, or write after backward()",
+        Error);
   };
   refused(x, [&](const Tensor& out) { ops::matmul(two, two, {.into = {out}}); });
   refused(x, [&](const Tensor& out) { ops::matmul(two, two, {.into = {out, true}}); });

@@ -53,6 +53,18 @@ TEST_CASE("parameters that were saved are loaded with the same bits and in half 
   }
 }
 
+TEST_CASE("weights that are loaded over those that a loss was computed from are noticed in backward") {
+  const support::TemporaryDirectory directory;
+  nn::save(Weights(1).parameters, directory / "model.safetensors");
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Weights other(2, 2, dtype);
+    const Variable& weight = other.model.first.weight;
+    const Variable loss = sum(mul(weight, weight));
+    nn::load(other.parameters, directory / "model.safetensors");
+    CHECK_THROWS_WITH(backward(loss), doctest::Contains("mul: backward: expected the values that the op used"));
+  }
+}
+
 TEST_CASE("parameters that were saved are there after a power failure") {
   const support::TemporaryDirectory directory, disk;
   support::RecordingFiles files(directory / "");

@@ -270,16 +270,12 @@ TEST_CASE("pickled weights and those of Keras are refused by name, and a directo
                                      " (transformers) or as a checkpoint (tf.train.Checkpoint)");
   }
   Target target;
-  CHECK_THROWS_WITH_AS(
-      load_weights(directory / "none", target.parameters),
-      ((directory / "none").string() + ": expected a model directory or a checkpoint, got nothing there").c_str(),
-      Error);
+  const std::string nothing = ": expected a model directory or a checkpoint, got nothing there";
+  CHECK_THROWS_WITH_AS(load_weights(directory / "none", target.parameters),
+                       ((directory / "none").string() + nothing).c_str(), Error);
   std::filesystem::create_directory(directory / "bert-base");
   CHECK_THROWS_WITH_AS(load_weights(directory / "bret-base/", target.parameters),
-                       ((directory / "bret-base/").string() +
-                        ": expected a model directory or a checkpoint, got nothing there; did you mean bert-base?")
-                           .c_str(),
-                       Error);
+                       ((directory / "bret-base/").string() + nothing + "; did you mean bert-base?").c_str(), Error);
 }
 
 TEST_CASE("what is no model is refused in words") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensor/backend.h"
+#include "tensor/held_memory.h"
 
 namespace bertrand {
 
@@ -14,11 +15,11 @@ class DryRun : public Backend {
   Device device() const override { return device_.device(); }
   std::string description() const override { return "a dry run of " + device_.description(); }
   std::byte* allocate(std::size_t bytes) override {
-    need(counted(bytes));
-    use_.in_use += counted(bytes);
+    need(counted_bytes(bytes));
+    use_.in_use += counted_bytes(bytes);
     return nullptr;
   }
-  void deallocate(std::byte*, std::size_t bytes) override { use_.in_use -= counted(bytes); }
+  void deallocate(std::byte*, std::size_t bytes) override { use_.in_use -= counted_bytes(bytes); }
   MemoryUse memory() const override { return use_; }
   std::size_t available_memory() const override { return device_.available_memory(); }
   void synchronize() override {}
@@ -36,8 +37,6 @@ class DryRun : public Backend {
   }
 
  private:
-  /// Devices give out memory in pieces of 64 bytes at least.
-  static std::size_t counted(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64; }
   /// So much beside what is in use.
   void need(std::size_t bytes) { use_.peak = std::max(use_.peak, use_.in_use + bytes); }
 

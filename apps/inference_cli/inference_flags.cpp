@@ -12,8 +12,8 @@ void task_flags(CLI::App& app, std::optional<Head>& head, inference::Options& op
   choice_flag(app, "--task", head, tasks, "what to do; auto: as architectures in config.json say");
   number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20},
               "tokens that are read at once; of a longer text the end is left out",
-              "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json or "
-              "tokenizer_config.json says");
+              "the model's positions, for answers 384 at most, for classes, choices and embeddings as "
+              "sentence_bert_config.json (embeddings alone) or tokenizer_config.json says");
 }
 
 CLI::Option* pooling_flag(CLI::App& app, inference::Options& options) {

@@ -102,6 +102,10 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
   const io::Json others = io::parse_json(config.others, source);
   io::JsonReader config_json(others, source);
   if (!own.names_class) names_tokenizer_class(config_json);  // there transformers looks next
+  if (!own.gives_token_types && config.type_vocab_size > 1)
+    io::warn(
+        "{}: it has no token types, so that in transformers both texts of a pair have type 0; here the second has 1",
+        (model_directory / "tokenizer_config.json").string());
   DirectoryTokenizer found{
       .vocabulary = {}, .lower_case = own.lower_case, .max_chars_per_word = own.max_chars_per_word};
   const bool has_lines = fs::exists(lines);

@@ -1,6 +1,7 @@
 // tokenizer_config.json read and written.
 #include "bert/directory/tokenizer_config.h"
 
+#include <algorithm>
 #include <set>
 
 #include "bert/directory/added_tokens.h"
@@ -44,6 +45,14 @@ void check_token_names(io::JsonReader& file) {
       file.refuse(key, io::shown(token), named);
 }
 
+/// Whether transformers has token types of it: as a list of what the model is given says, else by the class.
+bool gives_token_types(io::JsonReader& file) {
+  if (const Json* inputs = file.find("model_input_names"); inputs && inputs->is_array())
+    return std::ranges::find(*inputs, "token_type_ids") != inputs->end();
+  const Json* kind = file.find("tokenizer_class");
+  return !kind || (*kind != "DistilBertTokenizer" && *kind != "DistilBertTokenizerFast");
+}
+
 }  // namespace
 
 bool names_tokenizer_class(io::JsonReader& file) {
@@ -70,10 +79,14 @@ TokenizerConfig read_tokenizer_config(const fs::path& directory) {
   reader.expect("tokenize_chinese_chars", true);
   reader.expect("word_tokenizer_type", "basic");
   reader.expect("subword_tokenizer_type", "wordpiece");
+  reader.expect("truncation_side", "right");
   const Json* lower_case = reader.find("do_lower_case");
   static const Json yes = true;
   reader.expect("strip_accents", lower_case ? *lower_case : yes);  // a temporary would make a copy of either
-  TokenizerConfig config{.lower_case = {}, .max_chars_per_word = {}, .names_class = names_tokenizer_class(reader)};
+  TokenizerConfig config{.lower_case = {},
+                         .max_chars_per_word = {},
+                         .names_class = names_tokenizer_class(reader),
+                         .gives_token_types = gives_token_types(reader)};
   if (lower_case) config.lower_case = reader.flag("do_lower_case");
   if (reader.find(kMaxChars)) config.max_chars_per_word = static_cast<int>(reader.whole(kMaxChars, {1, 1 << 20}));
   return config;

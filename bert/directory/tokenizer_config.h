@@ -15,6 +15,7 @@ struct TokenizerConfig {
   std::optional<bool> lower_case;
   std::optional<int> max_chars_per_word;  ///< as tokenizer_config_text() writes it
   bool names_class = false;               ///< of transformers
+  bool gives_token_types = true;          ///< 0 and 1 for the texts of a pair
 };
 /// Throws Error(Failure::model) if it says anything that BERT's own tokenizer does not do.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& directory);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bert/directory/tokenizer_config.h"
 #include "bert/inference/model.h"
 #include "bert/inference/sentence_modules.h"
 #include "bert/network/architecture.h"
@@ -73,8 +74,10 @@ Options completed(Options options, const bert::Config& config, Head head, const 
   const int rest = options.max_seq_length - kMarks;
   if (options.windows.max_query_length == 0)
     options.windows.max_query_length = kUsualQuery < rest ? kUsualQuery : rest / 2;
-  if (head != Head::embed) return options;
   const std::filesystem::path files = bert::config_file(directory).parent_path();
+  if (!given && (head == Head::classify || head == Head::choose))
+    options.max_seq_length = static_cast<int>(bert::read_max_length(files, positions).value_or(positions));
+  if (head != Head::embed) return options;
   if (!given) options.max_seq_length = read_sentence_length(files, positions);
   if (options.pooling) return options;
   const SentenceModules modules = read_sentence_modules(files, config.hidden_size);

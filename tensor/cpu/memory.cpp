@@ -31,9 +31,6 @@ std::size_t rounded(std::size_t bytes) {
   return round_up(std::max<std::size_t>(bytes, 1), bytes < kLarge ? kSmallest : kPiece);
 }
 
-/// The bytes that a tensor counts for: without the rounding, which no code touches.
-std::size_t counted(std::size_t bytes) { return round_up(std::max<std::size_t>(bytes, 1), kSmallest); }
-
 std::byte* from_system(std::size_t bytes) {
   if (bytes < kLarge) return static_cast<std::byte*>(std::aligned_alloc(64, bytes));
   // Aligned for huge pages, which spare the processor most look-ups of addresses; what is over is given back.
@@ -131,7 +128,7 @@ std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
       fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}", op, bytes, use_.in_use,
            use_.in_use + available());
   }
-  use_.in_use += counted(bytes);
+  use_.in_use += counted_bytes(bytes);
   use_.peak = std::max(use_.peak, use_.in_use);
   // A build with AddressSanitizer stops a read of what rounding adds, or of what was given back. Other builds do
   // nothing here.
@@ -144,7 +141,7 @@ void CachingMemory::deallocate(std::byte* data, std::size_t bytes) {
   std::size_t size = rounded(bytes);
   if (const auto larger = larger_.extract(data)) size = larger.mapped();
   ASAN_POISON_MEMORY_REGION(data, size);
-  use_.in_use -= counted(bytes);
+  use_.in_use -= counted_bytes(bytes);
   cached_ += size;
   if (rounded(bytes) < kLarge) small_.emplace(size, data);
   else give_range(data, size);

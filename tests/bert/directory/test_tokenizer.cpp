@@ -254,6 +254,26 @@ TEST_CASE("a vocabulary that a flag names must fit the model, and only beside on
   CHECK(refusal(Failure::usage, {.cased = true}).starts_with("--cased: "));
 }
 
+TEST_CASE("a tokenizer without token types is warned of if the model has two") {
+  const ModelDirectory model;
+  model.write("vocab.txt", words(15));
+  const auto warning = [&](const std::string& text, Dim types) {
+    model.write("tokenizer_config.json", text);
+    Config config = model.config;
+    config.type_vocab_size = types;
+    return support::on_standard_error([&] { read_tokenizer(model.directory / "", {}, config); });
+  };
+  const std::string none = "warning: " + model.name("tokenizer_config.json") +
+                           ": it has no token types, so that in transformers both texts of a pair have type 0; here "
+                           "the second has 1\n";
+  CHECK(warning(R"({"tokenizer_class": "DistilBertTokenizer"})", 2) == none);
+  CHECK(warning(R"({"tokenizer_class": "DistilBertTokenizerFast"})", 2) == none);
+  CHECK(warning(R"({"tokenizer_class": "DistilBertTokenizer"})", 1) == "");
+  CHECK(warning(R"({"tokenizer_class": "BertTokenizer"})", 2) == "");
+  CHECK(warning(R"({"model_input_names": ["input_ids", "attention_mask"]})", 2) == none);
+  CHECK(warning(R"({"tokenizer_class": "DistilBertTokenizer", "model_input_names": ["token_type_ids"]})", 2) == "");
+}
+
 TEST_CASE("a vocabulary that is named beside a directory with other words is used with a warning") {
   const ModelDirectory model;
   std::string others = words(15);

@@ -26,9 +26,9 @@ TEST_CASE("whether text is lower-cased must be said in a boolean") {
   write_text(file, R"({"do_lower_case": false, "do_basic_tokenize": true, "tokenize_chinese_chars": true,
                        "strip_accents": false, "tokenizer_class": null})");
   CHECK(read_tokenizer_config(directory / "").lower_case == false);
-  for (const char* other :
-       {R"("strip_accents": false)", R"("tokenize_chinese_chars": false)", R"("do_basic_tokenize": false)",
-        R"("word_tokenizer_type": "mecab")", R"("subword_tokenizer_type": "character")"}) {
+  for (const char* other : {R"("strip_accents": false)", R"("tokenize_chinese_chars": false)",
+                            R"("do_basic_tokenize": false)", R"("word_tokenizer_type": "mecab")",
+                            R"("subword_tokenizer_type": "character")", R"("truncation_side": "left")"}) {
     CAPTURE(other);
     write_text(file, fmt::format("{{\"do_lower_case\": true, {}}}", other));
     CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);

@@ -29,6 +29,32 @@ TEST_CASE("a model without labels has as many classes as its weights, and a file
   CHECK(outputs[0].width == 5);
 }
 
+TEST_CASE("texts, pairs and choices are cut where tokenizer_config.json says, if no length is given") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "texts");
+  support::write_small_head<bert::ForSequenceClassification>(directory / "choices",
+                                                             {.architecture = "BertForMultipleChoice"}, Dim{1});
+  const std::string many = "red fish two birds red fish two birds";
+  for (const auto& [model, head, request] :
+       {std::tuple("texts", Head::classify, io::Json{{"text", many}}),
+        std::tuple("choices", Head::choose, io::Json{{"text", many}, {"choices", {many, many}}})}) {
+    CAPTURE(model);
+    const auto tokens = [&, model = model, head = head, request = request](int length) {
+      const auto backend = open_cpu({.threads = 1});
+      const auto predictor =
+          inference::open({.directory = directory / model, .backend = *backend}, head, {.max_seq_length = length});
+      return predictor->encode(request, "").sequences[0].token_ids.size();
+    };
+    const std::size_t whole = tokens(0);
+    CHECK(whole > 10);
+    support::write_text(directory / model / "tokenizer_config.json", R"({"model_max_length": 7})");
+    CHECK(tokens(0) == 7);
+    CHECK(tokens(10) == 10);
+    support::write_text(directory / model / "tokenizer_config.json", R"({"model_max_length": 1000000000000})");
+    CHECK(tokens(0) == whole);
+  }
+}
+
 TEST_CASE("a problem type that is none is refused before a score is of the wrong kind") {
   const support::TemporaryDirectory directory;
   support::write_small_head<bert::ForSequenceClassification>(

@@ -125,13 +125,24 @@ bool RecordReader::next(std::string& record) {
     const std::string message = fmt::format("{}: {}", place(), problem_);
     if (on_corrupt_ == OnCorrupt::stop) {
       const bool begins_well = begin_ > 0 || is_good_header(header_);
-      fail(Failure::input, "{}; hint: {}--on-corrupt skip leaves it out", message,
-           begins_well ? "" : "is it a TFRecord file? ");
+      fail(Failure::input, "{}; hint: {}--on-corrupt skip leaves {} out", message,
+           begins_well ? "" : "is it a TFRecord file? ", ended_ ? "the rest of the file" : "it");
     }
-    if (skipped_++ == 0) first_skipped_ = message + (ended_ ? "; the rest of the file was left out" : "");
+    if (skipped_++ == 0) first_skipped_ = message;
+    lost_rest_ = ended_;
   }
   record.clear();
   return false;
+}
+
+std::string RecordReader::skipped_text() const {
+  if (skipped_ == 0) return {};
+  std::string text = fmt::format("{}; skipped {} of this file", first_skipped_, counted(skipped_, "corrupt place"));
+  if (!lost_rest_) return text;
+  text += fmt::format(", and from byte {} on all the rest", begin_);
+  std::error_code unknown;  // of a pipe; of a compressed file it is the size of something else
+  const std::uint64_t size = std::filesystem::file_size(file_, unknown);
+  return unknown || is_compressed() ? text : text + fmt::format(": {} of {} bytes", size - begin_, size);
 }
 
 bool is_tfrecord(const std::filesystem::path& file) {

@@ -48,10 +48,10 @@ class RecordReader {
   /// Whether the file is compressed, so that its records cannot be read one by one.
   bool is_compressed() const;
 
-  /// How many corrupt places were skipped, and what the first one was, as stop would have said it, and whether it took
-  /// the rest of the file with it.
-  std::uint64_t skipped() const { return skipped_; }
-  const std::string& first_skipped() const { return first_skipped_; }
+  std::uint64_t skipped() const { return skipped_; }  ///< corrupt places left out
+  /// "" or a line about them: the first, as stop would have said it, how many there are, and how much of the file was
+  /// left out after the last.
+  std::string skipped_text() const;
 
  private:
   class BufferedSource;
@@ -71,6 +71,7 @@ class RecordReader {
   bool ended_ = false;
   std::uint64_t skipped_ = 0;
   std::string first_skipped_;
+  bool lost_rest_ = false;  // the last of them was of unknown length
 };
 
 /// The one record of `bytes` bytes with this CRC-32C that begins at `offset` of an uncompressed file, where a

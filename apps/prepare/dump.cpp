@@ -9,7 +9,6 @@
 #include "bert/data/tf_example.h"
 #include "io/error.h"
 #include "io/say.h"
-#include "io/units.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -60,9 +59,7 @@ void write_dump(const DumpOptions& options) {
       }
       if (out.size() >= kFlushBytes) io::write_stdout(std::exchange(out, {}));
     }
-    if (reader.skipped() > 0) {
-      io::warn("{}; skipped {} in this file", reader.first_skipped(), io::counted(reader.skipped(), "corrupt place"));
-    }
+    if (reader.skipped() > 0) io::warn("{}", reader.skipped_text());
   }
   io::write_stdout(out);
 }

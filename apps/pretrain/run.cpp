@@ -97,9 +97,7 @@ std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::fi
   distributed::work_apart(processes, [&] { records = std::make_unique<data::PretrainingRecords>(files, reading); });
   if (!records->not_kept().empty())
     distributed::warn(records->not_kept() + "; without an index the records are read through at every start");
-  if (records->skipped() > 0)
-    distributed::warn(fmt::format("{}; skipped {} in all", records->first_skipped(),
-                                  io::counted(records->skipped(), "corrupt place")));
+  for (const std::string& warning : records->warnings()) distributed::warn(warning);
   if (records->skipped() > 0 && options.settings.validate_only && options.on_corrupt == io::OnCorrupt::stop)
     fail(Failure::input, "data: expected records as they should be, got {}",
          io::counted(records->skipped(), "bad place"));

@@ -114,7 +114,7 @@ PretrainingRecords::PretrainingRecords(const std::vector<std::filesystem::path>&
   open_all(files);
   if (examples(0) == 0)
     fail(Failure::input, "{}: records: expected at least one, got none{}", files.at(0).string(),
-         skipped_ > 0 ? "; skipped " + first_skipped_ : "");
+         skipped_ > 0 ? "; " + warnings_.front() : "");
 }
 
 void PretrainingRecords::make_indexes(std::vector<std::filesystem::path> files,
@@ -195,7 +195,7 @@ PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem:
   file.sums = checked.sums;
   file.unpacked.finish(spill_of_each_);
   file.skipped = reader.skipped();
-  file.first_skipped = reader.first_skipped();
+  file.skipped_text = reader.skipped_text();
   file.sums.file_bytes = std::filesystem::file_size(path);
   file.sums.file_crc32c = reader.crc32c();
   return file;
@@ -206,7 +206,7 @@ void PretrainingRecords::add(File file) {
   file.end = file.begin + file.places().size();
   longest_ = std::max(longest_, std::int64_t{file.sums.longest});
   most_masked_ = std::max(most_masked_, std::int64_t{file.sums.most_masked});
-  if (skipped_ == 0) first_skipped_ = std::move(file.first_skipped);
+  if (file.skipped > 0) warnings_.push_back(std::move(file.skipped_text));
   skipped_ += file.skipped;
   if (not_kept_.empty()) not_kept_ = std::move(file.not_kept);
   files_.push_back(std::move(file));

@@ -51,9 +51,9 @@ class PretrainingRecords : public PretrainingExamples {
   std::vector<ExampleSize> largest(std::int64_t count) const override;
   std::size_t bytes() const override;
 
-  std::uint64_t skipped() const { return skipped_; }                   ///< corrupt places left out
-  const std::string& first_skipped() const { return first_skipped_; }  ///< the first of them, as an error would say it
-  const std::string& not_kept() const { return not_kept_; }            ///< why the first index could not be kept, or ""
+  std::uint64_t skipped() const { return skipped_; }                      ///< corrupt places left out
+  const std::vector<std::string>& warnings() const { return warnings_; }  ///< a line for each file that has some
+  const std::string& not_kept() const { return not_kept_; }  ///< why the first index could not be kept, or ""
   /// The CRC-32C of all bytes of a file; none of a compressed one, and of one with corrupt places.
   std::optional<std::uint32_t> crc32c_of_file(std::size_t file) const;
 
@@ -67,7 +67,7 @@ class PretrainingRecords : public PretrainingExamples {
     io::Spillable<char> unpacked;  // of a compressed file: its records end to end
     RecordSums sums;
     std::uint64_t skipped = 0;
-    std::string first_skipped, not_kept;
+    std::string skipped_text, not_kept;
 
     bool is_indexable() const { return !is_compressed && skipped == 0; }
     std::span<const RecordPlace> places() const { return index ? index->places() : held; }
@@ -88,7 +88,8 @@ class PretrainingRecords : public PretrainingExamples {
   std::vector<File> files_;
   std::int64_t longest_ = 0, most_masked_ = 0;
   std::uint64_t skipped_ = 0;
-  std::string first_skipped_, not_kept_;
+  std::vector<std::string> warnings_;
+  std::string not_kept_;
 };
 
 /// One record as an example; `place` begins every message.

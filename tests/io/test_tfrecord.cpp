@@ -211,20 +211,33 @@ TEST_CASE("with skip a bad record is left out, and the rest of the file where a 
   CHECK(record.empty());
   CHECK(reader.offset() == 21);
   CHECK(reader.skipped() == 1);
-  CHECK(reader.first_skipped().starts_with(file.string() + "@0: record data crc"));
+  CHECK(reader.skipped_text().starts_with(file.string() + "@0: record data crc: expected "));
+  CHECK(reader.skipped_text().ends_with("; skipped 1 corrupt place of this file"));
   CHECK(read_all(file, OnCorrupt::skip) == Strings(kRecords.begin() + 1, kRecords.end()));
   bad[21] ^= 1;  // in the length of the second
   write_text(file, bad);
   CHECK(read_all(file, OnCorrupt::skip).empty());
+  const auto rest_after = [&](const fs::path& of, const std::string& first) {
+    RecordReader cut(of, OnCorrupt::skip);
+    while (cut.next(record)) {
+    }
+    const std::string text = cut.skipped_text();
+    CHECK_MESSAGE(text.starts_with(of.string() + "@0: record " + first + " crc: expected "), text);
+    return text.substr(text.find("; skipped"));
+  };
+  const std::string size = std::to_string(bad.size()), rest = std::to_string(bad.size() - 21);
+  CHECK(rest_after(file, "data") == "; skipped 2 corrupt places of this file, and from byte 21 on all the rest: " +
+                                        rest + " of " + size + " bytes");
+  write_text(directory / "r.gz", support::gzipped(bad));
+  CHECK(rest_after(directory / "r.gz", "data") ==
+        "; skipped 2 corrupt places of this file, and from byte 21 on all the rest");
   bad = framed(kRecords);
   bad[0] ^= 1;
   write_text(file, bad);
-  RecordReader whole(file, OnCorrupt::skip);
-  CHECK_FALSE(whole.next(record));
-  CHECK(whole.first_skipped().starts_with(file.string() + "@0: record length crc: expected "));
-  CHECK(whole.first_skipped().ends_with("; the rest of the file was left out"));
+  CHECK(rest_after(file, "length") ==
+        "; skipped 1 corrupt place of this file, and from byte 0 on all the rest: " + size + " of " + size + " bytes");
   write_text(file, "A text has no records.\n");
-  CHECK(error_of(file).ends_with("; hint: is it a TFRecord file? --on-corrupt skip leaves it out"));
+  CHECK(error_of(file).ends_with("; hint: is it a TFRecord file? --on-corrupt skip leaves the rest of the file out"));
 }
 
 TEST_CASE("a file that is not there, or is a directory, is named") {
@@ -244,5 +257,5 @@ TEST_CASE("a record that would take more memory than a record may is refused bef
   fs::resize_file(directory / "r", length + 16);  // takes no room on the disk
   for (const fs::path& file : {directory / "r.gz", directory / "r"})
     CHECK(error_of(file) == file.string() + "@0: record data: expected at most 268 MB, got " + std::to_string(length) +
-                                " bytes; hint: --on-corrupt skip leaves it out");
+                                " bytes; hint: --on-corrupt skip leaves the rest of the file out");
 }

@@ -281,6 +281,7 @@ TEST_CASE("prepare dump names file and offset of a bad record, or skips it") {
   const Outcome skipped = run_program("prepare", {"dump", "--on-corrupt", "skip", setting / "r"});
   CHECK(skipped.code == 0);
   CHECK(skipped.error.find("warning: " + (setting / "r") + "@0") != std::string::npos);
+  CHECK(skipped.error.ends_with("; skipped 1 corrupt place of this file\n"));
 }
 
 TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, and prepare uses it") {

@@ -1,67 +1,19 @@
-#include "bert/data/pretraining_records.h"
-
 #include <doctest/doctest.h>
 #include <fmt/ranges.h>
 
+#include "bert/data/three_files.h"
 #include "io/crc32c.h"
 #include "io/error.h"
-#include "support/gzip.h"
-#include "support/program.h"
 #include "support/refusal.h"
-#include "support/tf_example.h"
 
 using namespace bertrand::data;
 using bertrand::Error;
+using support::kRecordsPerFile;
 using support::read_text;
+using support::record;
+using support::ThreeFiles;
 using support::write_text;
 namespace fs = std::filesystem;
-
-namespace {
-
-constexpr std::size_t kRecordsPerFile = 40;
-
-/// A record of Google's form that can be told from all others by its first token.
-std::string record(std::int64_t number) {
-  const auto tokens = static_cast<std::size_t>(3 + number % 5);
-  std::vector<std::int64_t> ids(8, 0), mask(8, 0), types(8, 0);
-  for (std::size_t i = 0; i < tokens; ++i) ids[i] = number + static_cast<std::int64_t>(i), mask[i] = 1;
-  return support::serialize_example({{"input_ids", ids},
-                                     {"input_mask", mask},
-                                     {"segment_ids", types},
-                                     {"masked_lm_positions", std::vector<std::int64_t>{2, 0}},
-                                     {"masked_lm_ids", std::vector<std::int64_t>{number, 0}},
-                                     {"masked_lm_weights", std::vector<float>{1, 0}},
-                                     {"next_sentence_labels", std::vector<std::int64_t>{number % 2}}});
-}
-
-/// Three files of records 0 … 119; the second is compressed.
-class ThreeFiles {
- public:
-  ThreeFiles() {
-    for (int file = 0; file < 3; ++file) {
-      std::string framed;
-      for (std::size_t i = 0; i < kRecordsPerFile; ++i)
-        bertrand::io::append_record(framed, record(std::int64_t{file} * 40 + i));
-      files_.push_back(directory_ / std::to_string(file));
-      write_text(files_.back(), file == 1 ? support::gzipped(framed) : framed);
-    }
-  }
-  const std::vector<fs::path>& files() const { return files_; }
-  PretrainingRecords open(bertrand::io::OnCorrupt on_corrupt = bertrand::io::OnCorrupt::stop, int threads = 2) const {
-    return {files_, {.vocab_size = 200, .on_corrupt = on_corrupt, .threads = threads}};
-  }
-  void flip(std::size_t file, std::size_t byte) const {
-    std::string bytes = read_text(files_[file]);
-    bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
-    write_text(files_[file], bytes);
-  }
-
- private:
-  support::TemporaryDirectory directory_;
-  std::vector<fs::path> files_;
-};
-
-}  // namespace
 
 TEST_CASE("records of many files are numbered in the order of the files and read one by one") {
   const ThreeFiles three;
@@ -91,22 +43,6 @@ TEST_CASE("the memory of records is their places where no index is kept, and the
   CHECK(compressed.bytes() <= 2 * kRecordsPerFile * (record(41).size() + 24));
 }
 
-TEST_CASE("corrupt records are counted over all files, and the first one is named") {
-  const ThreeFiles three;
-  const std::size_t framed = record(0).size() + 16;
-  three.flip(0, 20);
-  three.flip(2, 20);
-  CHECK_THROWS_WITH_AS(three.open(), doctest::Contains("0@0: record data crc: expected 0x"), Error);
-  PretrainingRecords records = three.open(bertrand::io::OnCorrupt::skip);
-  CHECK(records.examples(0) == 118);
-  CHECK(records.skipped() == 2);
-  CHECK(records.first_skipped().starts_with(three.files()[0].string() + "@0: record data crc"));
-  CHECK(records.example(0, 0).token_ids.front() == 1);  // the record after the bad one keeps its own place
-  CHECK(records.example(0, 79).token_ids.front() == 81);
-  three.flip(0, framed + 3);  // the length of the second: what follows it in this file cannot be found
-  CHECK(three.open(bertrand::io::OnCorrupt::skip).examples(0) == 79);
-}
-
 TEST_CASE("a record that has changed since it was checked is named by file and offset") {
   const ThreeFiles three;
   PretrainingRecords records = three.open();
@@ -123,21 +59,6 @@ TEST_CASE("a record that has changed since it was checked is named by file and o
   CHECK_THROWS_AS(records.example(0, 119), Error);
   fs::remove(three.files()[0]);
   CHECK_THROWS_WITH_AS(records.example(0, 1), doctest::Contains("0: open: No such file"), Error);
-}
-
-TEST_CASE("where nothing is left of corrupt files, what was skipped is said") {
-  const ThreeFiles three;
-  three.flip(0, 0);
-  const fs::path first = three.files()[0];
-  const PretrainingRecordsOptions skip{.vocab_size = 200, .on_corrupt = bertrand::io::OnCorrupt::skip};
-  try {
-    PretrainingRecords({first}, skip);
-    FAIL("expected an error");
-  } catch (const Error& error) {
-    const std::string message = error.what(), where = first.string();
-    CHECK(message.starts_with(where + ": records: expected at least one, got none; skipped " + where +
-                              "@0: record length crc: expected "));
-  }
 }
 
 TEST_CASE("a record is refused for each feature that does not fit the others or holds what cannot be") {

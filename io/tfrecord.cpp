@@ -166,8 +166,9 @@ std::string read_record_at(const std::filesystem::path& file, std::uint64_t offs
       load_fixed<std::uint64_t>(framed.data()) != bytes ||
       load_fixed<std::uint32_t>(framed.data() + kHeaderBytes + bytes) != masked(crc32c) ||
       io::crc32c(record) != crc32c) {
-    fail(Failure::input, "{}@{}: record: expected {} bytes as they were when the file was first read, got others",
-         file.string(), offset, bytes);
+    fail(Failure::input, "{}@{}: record: expected {} bytes as they were when the file was first read, got others; {}",
+         file.string(), offset, bytes,
+         "hint: restore the file; a new run with --on-corrupt skip leaves out what is corrupt");
   }
   return std::string(record);
 }

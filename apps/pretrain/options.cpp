@@ -122,8 +122,11 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table.path({"--vocab-file", "vocab.txt; the one in --init if that has one"}, options.vocabulary);
   table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
   static const io::Choices<io::OnCorrupt> corrupt{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
-  table.choice({"--on-corrupt", "what to do about a TFRecord whose checksum is wrong", decisive}, options.on_corrupt,
-               corrupt);
+  table.choice({"--on-corrupt",
+                "what to do about a TFRecord whose checksum is wrong; to skip it, all files are read through at every "
+                "start, except with --check-inputs none",
+                decisive},
+               options.on_corrupt, corrupt);
   static const io::Choices<data::InputCheck> checks{
       {"all", data::InputCheck::all}, {"index", data::InputCheck::index}, {"none", data::InputCheck::none}};
   table.choice({"--check-inputs",

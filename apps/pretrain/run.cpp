@@ -74,7 +74,16 @@ data::InputCheck check_of(const Options& options) {
   return options.settings.validate_only ? data::InputCheck::all : options.check_inputs;
 }
 
-/// Each of several processes reads all of the files of its share, and keeps their indexes.
+/// A record that an index counts cannot be left out later: the number of examples decides their order, in all
+/// processes and at --resume. And a sample may not see that one is damaged. So to skip, every file is read through at
+/// every start, unless it is said that indexes are to be believed.
+data::InputCheck check_of_records(const Options& options) {
+  const data::InputCheck check = check_of(options);
+  const bool must_see = options.on_corrupt == io::OnCorrupt::skip && check == data::InputCheck::index;
+  return must_see ? data::InputCheck::all : check;
+}
+
+/// Each of several processes reads all of the files of its share, and keeps their indexes, which the others believe.
 std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::filesystem::path>& files,
                                                        const Source& source, const Options& options,
                                                        distributed::Collective* processes) {
@@ -83,7 +92,7 @@ std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::fi
       .max_positions = source.config.max_position_embeddings,
       .on_corrupt = options.settings.validate_only ? io::OnCorrupt::skip : options.on_corrupt,
       .threads = threads_of(options),
-      .check = check_of(options),
+      .check = check_of_records(options),
       .keep_index = !options.settings.is_rehearsal(),
       .run_directory = options.settings.output,
       .spill = {.directory = options.settings.spill_directory()}};

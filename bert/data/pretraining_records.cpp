@@ -151,7 +151,9 @@ PretrainingRecords::File PretrainingRecords::open(const std::filesystem::path& p
       return file;
     }
   File file = read_through(path, threads);
-  if (file.is_indexable() && options_.keep_index) keep_index(file);
+  if (!options_.keep_index) return file;
+  if (file.is_indexable()) keep_index(file);
+  if (file.skipped > 0) remove_indexes(file);
   return file;
 }
 
@@ -173,6 +175,12 @@ void PretrainingRecords::keep_index(File& file) const {
   if (!file.index) return;
   file.not_kept.clear();
   file.held = std::vector<RecordPlace>();  // {} would keep its memory
+}
+
+/// Of the file as it was, when a sample does not tell: other processes would believe it.
+void PretrainingRecords::remove_indexes(const File& file) const {
+  RecordIndex::remove(io::Files::system(), file.path);
+  if (!options_.run_directory.empty()) RecordIndex::remove(io::Files::system(), file.path, options_.run_directory);
 }
 
 PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path, int threads) const {

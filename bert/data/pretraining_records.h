@@ -30,9 +30,10 @@ struct PretrainingRecordsOptions {
 /// Every epoch has the same examples: all records, in the order of the files. A file that has no index beside it or in
 /// the run directory (record_index.h), or one that is not of this file, is read through: every record is checked and
 /// its place noted, so that a bad one is known before training begins, and the places are kept as its index.
-/// InputCheck::all reads every file through. No index is kept of a file with corrupt places, and of a compressed one,
-/// whose records cannot be read at any place. Memory: 24 bytes for each record of a file without an index, and the
-/// contents of compressed files, as far as `spill` has them there.
+/// InputCheck::all reads every file through. No index is kept of a compressed file, whose records cannot be read at any
+/// place, and of one with corrupt places; one that was made before these is removed, since it may still fit. Memory: 24
+/// bytes for each record of a file without an index, and the contents of compressed files, as far as `spill` has them
+/// there.
 class PretrainingRecords : public PretrainingExamples {
  public:
   /// Throws Error(Failure::input) as file@offset for a record that is corrupt, lacks a feature, or holds values that
@@ -78,6 +79,7 @@ class PretrainingRecords : public PretrainingExamples {
   File open(const std::filesystem::path& path, int threads) const;
   std::optional<RecordIndex> fitting_index(const std::filesystem::path& path) const;
   void keep_index(File& file) const;
+  void remove_indexes(const File& file) const;
   File read_through(const std::filesystem::path& path, int threads) const;
   void add(File file);
   const File& file_of(std::int64_t number) const;

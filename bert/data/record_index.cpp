@@ -101,6 +101,12 @@ void RecordIndex::write(io::Files& files, const fs::path& records, std::span<con
   out.publish();
 }
 
+void RecordIndex::remove(io::Files& files, const fs::path& records, const fs::path& directory) {
+  const fs::path file = file_of(records, directory);
+  std::error_code ignored;
+  if (fs::is_regular_file(file, ignored)) files.remove_all(file);
+}
+
 std::span<const RecordPlace> RecordIndex::places() const {
   const std::span<const std::byte> bytes = mapped_->bytes().subspan(sizeof(Header));
   return {reinterpret_cast<const RecordPlace*>(bytes.data()), bytes.size() / sizeof(RecordPlace)};

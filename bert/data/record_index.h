@@ -41,6 +41,10 @@ class RecordIndex {
   static void write(io::Files& files, const std::filesystem::path& records, std::span<const RecordPlace> places,
                     const RecordSums& sums, const std::filesystem::path& directory = {});
 
+  /// Removes it if there is one. Throws Error(Failure::io).
+  static void remove(io::Files& files, const std::filesystem::path& records,
+                     const std::filesystem::path& directory = {});
+
   const RecordSums& sums() const { return sums_; }
   std::span<const RecordPlace> places() const;
   /// Gives back the memory of the places that were looked at.

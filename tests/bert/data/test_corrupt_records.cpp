@@ -47,3 +47,25 @@ TEST_CASE("where nothing is left of corrupt files, what was skipped is said") {
                               "@0: record length crc: expected "));
   }
 }
+
+TEST_CASE("the index of a file that is corrupt is removed wherever it is, and a rehearsal leaves it") {
+  const ThreeFiles three;
+  const fs::path file = three.files()[0];
+  const support::TemporaryDirectory run;
+  const fs::path beside = RecordIndex::file_of(file), in_run = RecordIndex::file_of(file, run / "");
+  PretrainingRecordsOptions options{.vocab_size = 200,
+                                    .on_corrupt = bertrand::io::OnCorrupt::skip,
+                                    .check = InputCheck::all,
+                                    .keep_index = false,
+                                    .run_directory = run / ""};
+  three.open();
+  fs::copy_file(beside, in_run);
+  three.flip(0, 20);
+  CHECK(PretrainingRecords({file}, options).examples(0) == 39);
+  CHECK(fs::exists(beside));
+  CHECK(fs::exists(in_run));
+  options.keep_index = true;
+  CHECK(PretrainingRecords({file}, options).examples(0) == 39);
+  CHECK(!fs::exists(beside));
+  CHECK(!fs::exists(in_run));
+}

@@ -18,7 +18,7 @@ cp "$data/corpus/enwiki/enwiki_train_5mb.txt" "$work/wiki"
 awk '/^# newdoc id/ { if (n++) print "" } sub(/^# text = /, "")' "$data/ner/uner_ewt/en_ewt-ud-train.iob2" >"$work/ewt"
 
 joined() { awk 'BEGIN { RS = ""; FS = "\n" } { $1 = $1; print $0 "\n" }' "$1"; }  # a document a line
-split() { "$build/bin/prepare" sentences --input "$1" --output "$2" 2>"$work/said" || { cat "$work/said" >&2; return 1; }; }
+split() { "$build/bin/prepare" sentences --input "$1" --output "$2" --overwrite 2>"$work/said" || { cat "$work/said" >&2; return 1; }; }
 # A place is the number of printable ASCII characters before it, so white space of any kind does not matter.
 score() {  # NAME REFERENCE SENTENCES
   awk -v name="$1" 'BEGIN { RS = ""; FS = "\n" }

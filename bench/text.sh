@@ -57,7 +57,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 PYTHON
 
 hugging_face() { RAYON_NUM_THREADS=$1 TOKENIZERS_PARALLELISM=true "$python" "${@:2}"; }
-records() { "$prepare" records --vocab-file "$vocab" --output "$work/ours" --threads 2 "$@"; }
+records() { "$prepare" records --vocab-file "$vocab" --output "$work/ours" --overwrite --threads 2 "$@"; }
 
 for _ in $(seq "$rounds"); do
   for threads in 1 2; do
@@ -73,8 +73,8 @@ for _ in $(seq "$rounds"); do
   ours=$(clock "$prepare" vocab --overwrite --input "$text" --output "$work/vocab" --size 30522 --threads 2)
   echo "vocab $peer $ours" >>"$work/log"
 done
-one=$(peak_mb "$prepare" records --vocab-file "$vocab" --output "$work/ours" --threads 2 --input "$text" --dupe-factor 1)
-ten=$(peak_mb "$prepare" records --vocab-file "$vocab" --output "$work/ours" --threads 2 --input "$text" --dupe-factor 10)
+one=$(peak_mb "$prepare" records --vocab-file "$vocab" --output "$work/ours" --overwrite --threads 2 --input "$text" --dupe-factor 1)
+ten=$(peak_mb "$prepare" records --vocab-file "$vocab" --output "$work/ours" --overwrite --threads 2 --input "$text" --dupe-factor 10)
 
 median='function median(a, n,   i, j, t) { for (i = 1; i < n; ++i) for (j = i + 1; j <= n; ++j) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }; return a[int((n + 1) / 2)] }'
 printf '%-44s %9s %9s %8s %8s   %s\n' workload 'peer s' 'ours s' ratio 'of CPU' goal

@@ -39,6 +39,10 @@ void add_threads_flag(CLI::App& app, int& threads) {
   number_flag(app, "--threads", threads, Range<int>{1, 1024}, "threads; the result does not depend on it", "all cores");
 }
 
+void add_overwrite_flag(CLI::App& app, bool& overwrite) {
+  app.add_flag("--overwrite", overwrite, "replace a file that is there");
+}
+
 void add_flags(CLI::App& app, TokensOptions& options) {
   add_tokenizer_flags(app, options.tokenizer);
   app.add_flag("--with-special-tokens", options.with_special_tokens,
@@ -60,6 +64,7 @@ void add_flags(CLI::App& app, SentencesOptions& options) {
   app.add_option("--output", options.output, "a sentence a line, a blank line between documents")
       ->type_name("FILE")
       ->required();
+  add_overwrite_flag(app, options.overwrite);
   app.add_option("--language", options.language,
                  "whose abbreviations end no sentence: de, en, es, fr, it, pt, ru; any other code that ICU has takes "
                  "the rules of Unicode alone")
@@ -79,6 +84,7 @@ void add_flags(CLI::App& app, RecordsOptions& options) {
   app.add_option("--output", options.outputs, "TFRecord files; the records go round robin over them")
       ->type_name("FILE")
       ->required();
+  add_overwrite_flag(app, options.overwrite);
   number_flag(app, "--max-seq-length", google.max_seq_length, Range<std::int64_t>{5, 65536},
               "tokens of a record, [CLS] and [SEP] included");
   number_flag(app, "--max-predictions-per-seq", google.max_predictions, Range<std::int64_t>{0, 65536},
@@ -124,7 +130,7 @@ void add_flags(CLI::App& app, VocabOptions& options) {
       ->type_name("FILE")
       ->required();
   app.add_option("--output", options.output, "vocab.txt")->type_name("FILE")->required();
-  app.add_flag("--overwrite", options.overwrite, "replace the file that is there");
+  add_overwrite_flag(app, options.overwrite);
   number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost},
               "tokens wanted, special ones included");
   app.add_flag("--cased", options.cased, "keep case and accents (default: lower-case and strip accents)");
@@ -143,6 +149,7 @@ void add_flags(CLI::App& app, SquadRecordsOptions& options) {
       ->type_name("FILE")
       ->required();
   app.add_option("--output", options.output, "TFRecord file")->type_name("FILE")->required();
+  add_overwrite_flag(app, options.overwrite);
   app.add_flag("--training", features.training, "with the positions of the answers");
   app.add_flag("--version-2", features.version_2, "SQuAD 2.0: a question may have no answer");
   number_flag(app, "--max-seq-length", features.max_seq_length, Range<int>{8, 65536},

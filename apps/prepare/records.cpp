@@ -1,10 +1,10 @@
 // prepare records: text to TFRecords for pre-training.
 #include "apps/prepare/records.h"
 
+#include "apps/prepare/output.h"
 #include "bert/data/google_records.h"
 #include "bert/data/pretraining_text_corpus.h"
 #include "bert/data/pretraining_text_masks.h"
-#include "bert/objectives/program_files.h"
 #include "bert/text/tokenizer.h"
 #include "io/byte_progress.h"
 #include "io/error.h"
@@ -39,13 +39,13 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Tokenizer& t
 void write_records(const RecordsOptions& options) {
   io::catch_stop_signals(io::OnStop::leave);
   const double input_bytes = io::check_files(options.inputs, options.outputs);
+  const text::Tokenizer tokenizer = load_tokenizer(options.tokenizer);
+  io::check_files(options.tokenizer.files(), options.outputs);  // these are read too, so they are no output either
   for (const std::filesystem::path& output : options.outputs) {
     if (!io::is_replaceable(output))
       fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}", output.string());
-    training::refuse_file_of_run("output", output, objectives::program_files());
+    check_output(output, options.overwrite);
   }
-  const text::Tokenizer tokenizer = load_tokenizer(options.tokenizer);
-  io::check_files(options.tokenizer.files(), options.outputs);  // these are read too, so they are no output either
   const data::GoogleOptions& google = options.google;
   const std::string doubt = data::doubt_about_predictions(
       google.max_seq_length, {.probability = google.masked_lm_prob, .max_predictions = google.max_predictions});

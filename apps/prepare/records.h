@@ -12,6 +12,7 @@ struct RecordsOptions {
   TokenizerFlags tokenizer;
   std::vector<std::filesystem::path> inputs, outputs;
   data::GoogleOptions google;
+  bool overwrite = false;  ///< replaces files that are there
   int threads = 1;
 };
 

@@ -5,9 +5,9 @@
 
 #include <chrono>
 
+#include "apps/prepare/output.h"
 #include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
-#include "bert/objectives/program_files.h"
 #include "bert/text/sentences.h"
 #include "bert/text/utf8.h"
 #include "bert/text/vocabulary.h"
@@ -149,7 +149,7 @@ void write_sentences(const SentencesOptions& options) {
   io::catch_stop_signals(io::OnStop::leave);
   const auto begin = std::chrono::steady_clock::now();
   const double input_bytes = io::check_files(options.inputs, {options.output});
-  training::refuse_file_of_run("output", options.output, objectives::program_files());
+  check_output(options.output, options.overwrite);
   text::SentenceSplitter splitter(options.language);
 
   io::FileReplacer out(io::Files::system(), options.output);

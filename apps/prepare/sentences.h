@@ -9,6 +9,7 @@ namespace bertrand::prepare {
 struct SentencesOptions {
   std::vector<std::filesystem::path> inputs;
   std::filesystem::path output;
+  bool overwrite = false;  ///< replaces a file that is there
   std::string language = "en";
   bool unwrap = false;  ///< a blank line ends a paragraph, not a document; its lines are joined
 };

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "apps/prepare/output.h"
 #include "bert/data/tf_example.h"
-#include "bert/objectives/program_files.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
@@ -63,7 +63,7 @@ void write_squad(const SquadRecordsOptions& options) {
   if (!io::is_replaceable(options.output))
     fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}",
          options.output.string());
-  training::refuse_file_of_run("output", options.output, objectives::program_files());
+  check_output(options.output, options.overwrite);
   const text::Tokenizer tokenizer = load_tokenizer(options.tokenizer);
   options.features.check();
   tasks::SquadOptions named = options.features;

@@ -10,6 +10,7 @@ namespace bertrand::prepare {
 struct SquadRecordsOptions {
   TokenizerFlags tokenizer;
   std::filesystem::path input, output;
+  bool overwrite = false;  ///< replaces a file that is there
   tasks::SquadOptions features;
 };
 

@@ -5,14 +5,13 @@
 
 #include <string>
 
+#include "apps/prepare/output.h"
 #include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
-#include "bert/objectives/program_files.h"
 #include "io/byte_progress.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_names.h"
-#include "io/file_replacer.h"
 #include "io/files.h"
 #include "io/in_order.h"
 #include "io/input_files.h"
@@ -77,10 +76,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
 void write_vocab(const VocabOptions& options) {
   io::catch_stop_signals(io::OnStop::leave);
   const double input_bytes = io::check_files(options.inputs, {options.output});
-  training::refuse_file_of_run("output", options.output, objectives::program_files());
-  if (!options.overwrite && std::filesystem::exists(options.output) && io::is_replaceable(options.output))
-    fail(Failure::usage, "--output: expected a name that no file has, got {}; hint: --overwrite replaces it",
-         options.output.string());
+  check_output(options.output, options.overwrite);
   const text::WordCounts counts = count_words(options, input_bytes);
   if (counts.size() == 0)
     fail(Failure::input, "{}: text: expected words, got none{}", options.inputs.front().string(),

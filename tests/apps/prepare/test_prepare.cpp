@@ -254,7 +254,7 @@ TEST_CASE("prepare records takes one document with a warning, and odd input with
   write_text(setting / "odd", "ab\n\xED\xA0\x80\n\xCC\x81\xCC\x81\n" + std::string(3 << 20, 'a') + "\n" +
                                   std::string(1 << 20, ' ') + "a\n\nb\n");
   const Outcome odd = run_program("prepare", {"records", "--vocab-file", setting / "v", "--input", setting / "odd",
-                                              "--output", setting / "r", "--max-predictions-per-seq", "500"});
+                                              "--output", setting / "s", "--max-predictions-per-seq", "500"});
   CHECK(odd.code == 0);
   CHECK(odd.error.find(":2: text: dropped 3 bytes") != std::string::npos);
 }
@@ -266,7 +266,7 @@ TEST_CASE("prepare records warns if records have fewer masked tokens than their 
   CHECK(
       few.error.starts_with("warning: --max-predictions-per-seq: 20 of an example of 512 tokens, of which "
                             "--masked-lm-prob 0.15 would take 77\n"));
-  const Outcome usual = setting.records({"--output", setting / "r"});
+  const Outcome usual = setting.records({"--output", setting / "s"});
   CHECK(usual.error.find("--max-predictions-per-seq") == std::string::npos);
 }
 
@@ -324,25 +324,6 @@ TEST_CASE("prepare vocab says what the limit of the alphabet left out, and does 
   const std::string all = learn("3").error;
   CHECK(all.find("warning") == std::string::npos);
   CHECK(all.ends_with("\nwrote 9 tokens learnt from 4 different words; the text has no more frequent pairs\n"));
-}
-
-TEST_CASE("prepare vocab replaces a file only if that is asked for, and writes to a device without a word") {
-  const Setting setting;
-  std::vector<std::string> flags = {"vocab", "--input", setting / "t", "--size", "12", "--output"};
-  const auto learn = [&](const std::string& output, const std::vector<std::string>& more) {
-    std::vector<std::string> all = flags;
-    all.push_back(output);
-    all.insert(all.end(), more.begin(), more.end());
-    return run_program("prepare", all);
-  };
-  write_text(setting / "mine", "words\n");
-  check_refused(
-      learn(setting / "mine", {}), 2,
-      "--output: expected a name that no file has, got " + (setting / "mine") + "; hint: --overwrite replaces it");
-  CHECK(read_text(setting / "mine") == "words\n");
-  CHECK(learn(setting / "mine", {"--overwrite"}).code == 0);
-  CHECK(read_text(setting / "mine").starts_with("[PAD]\n"));
-  CHECK(learn("/dev/null", {}).code == 0);
 }
 
 TEST_CASE("prepare vocab counts the bytes of a text that are not UTF-8 and names the first") {

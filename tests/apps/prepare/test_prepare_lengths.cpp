@@ -12,9 +12,10 @@ TEST_CASE("prepare records cuts the share of documents into shorter records that
   support::write_text(directory / "words", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n");
   support::write_text(directory / "text", document + "\n" + document);
   const auto lines = [&](const std::string& share) {
-    const support::Outcome outcome = run_program(
-        "prepare", {"records", "--vocab-file", directory / "words", "--input", directory / "text", "--output",
-                    directory / "records", "--max-seq-length", "32", "--dupe-factor", "20", "--short-seq-prob", share});
+    const support::Outcome outcome =
+        run_program("prepare", {"records", "--vocab-file", directory / "words", "--input", directory / "text",
+                                "--output", directory / "records", "--max-seq-length", "32", "--dupe-factor", "20",
+                                "--short-seq-prob", share, "--overwrite"});
     REQUIRE(outcome.code == 0);
     return std::ranges::count(run_program("prepare", {"dump", directory / "records"}).out, '\n');
   };

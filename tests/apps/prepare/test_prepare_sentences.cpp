@@ -26,7 +26,7 @@ class Setting {
   std::string operator/(const std::string& name) const { return (directory_ / name).string(); }
 
   Outcome sentences(const std::vector<std::string>& inputs, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {"sentences", "--output", *this / "out", "--input"};
+    std::vector<std::string> arguments = {"sentences", "--overwrite", "--output", *this / "out", "--input"};
     for (const std::string& input : inputs) arguments.push_back(*this / input);
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program("prepare", arguments);
@@ -167,7 +167,7 @@ TEST_CASE("what prepare sentences says is in no output file, whichever standard 
   for (const std::string closed : {"2>&-", "<&- 2>&-", "<&- >&- 2>&-"}) {
     CAPTURE(closed);
     const std::string command = bertrand::paths::binary + "/prepare sentences --input " + (setting / "odd") +
-                                " --output " + (setting / "out") + " " + closed;
+                                " --overwrite --output " + (setting / "out") + " " + closed;
     CHECK(WEXITSTATUS(std::system(command.c_str())) == 0);
     CHECK(read_text(setting / "out") == "It rains.\nIt snows.\n");
   }

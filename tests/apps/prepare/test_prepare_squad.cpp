@@ -69,7 +69,7 @@ TEST_CASE("prepare squad keeps questions whose answer has no word and names the 
                                     directory / "out", "--vocab-file", directory / "vocab"};
   const std::string wrote = "wrote 2 features of 2 questions, 0 left out\n";
   CHECK(run_program("prepare", flags).error == wrote);
-  flags.push_back("--training");
+  flags.insert(flags.end(), {"--training", "--overwrite"});
   CHECK(run_program("prepare", flags).error ==
         "warning: " + (directory / "data").string() +
             ": questions whose answer has no word, kept all the same: 1, the first 2\n" + wrote);
@@ -131,8 +131,9 @@ TEST_CASE("the memory of prepare squad does not grow with the file") {
              << R"(", "question": "alpha", "answers": []}], "context": ")" << context << "\"}";
       data << "]}]}";
     }
-    const support::Outcome outcome = run_program("prepare", {"squad", "--input", directory / "data", "--output",
-                                                             directory / "out", "--vocab-file", directory / "vocab"});
+    const support::Outcome outcome =
+        run_program("prepare", {"squad", "--input", directory / "data", "--output", directory / "out", "--vocab-file",
+                                directory / "vocab", "--overwrite"});
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
     const std::string questions = " features of " + std::to_string(paragraphs) + " questions, 0 left out\n";
     CHECK(outcome.error.ends_with(questions));

@@ -174,8 +174,9 @@ TEST_CASE("records of another vocabulary are refused by the id that they begin w
   support::write_text(setting.directory / "other.txt", "[unused]\n" + words.substr(0, words.find("##z")));
   const std::string records = setting.directory / "r.tfrecord";
   for (const std::string vocabulary : {"other.txt", "vocab.txt"}) {
-    REQUIRE(run_program("prepare", {"records", "--vocab-file", setting.directory / vocabulary, "--input",
-                                    setting.directory / "text.txt", "--output", records, "--max-seq-length", "24"})
+    REQUIRE(run_program("prepare",
+                        {"records", "--vocab-file", setting.directory / vocabulary, "--input",
+                         setting.directory / "text.txt", "--output", records, "--max-seq-length", "24", "--overwrite"})
                 .code == 0);
     const auto outcome = setting.run("run", {"--input", records, "--steps", "1"});
     CHECK(outcome.code == (vocabulary == "vocab.txt" ? 0 : 3));
@@ -198,6 +199,7 @@ TEST_CASE("records train to the same bits with an index as without, resume with 
                          setting.directory / "r.tfrecord",
                          "--max-seq-length",
                          "24",
+                         "--overwrite",
                          "--seed"};
   REQUIRE(run_program("prepare", support::joined(records, {"1"})).code == 0);
   const Flags input = {"--input", setting.directory / "r.tfrecord", "--steps", "4"};

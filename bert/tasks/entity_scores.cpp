@@ -7,6 +7,7 @@
 
 #include "bert/tasks/numpy_sum.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "io/say.h"
 
 namespace bertrand::tasks {
@@ -51,8 +52,16 @@ ClassFigures figures_of(const ClassCounts& counts) {
 
 }  // namespace
 
-bool has_entity_prefix(std::string_view label) {
-  return label.size() > 2 && label[1] == '-' && std::string_view("BIESMLU").find(label[0]) != std::string_view::npos;
+bool is_entity_tag(std::string_view label) {
+  const bool has_form = label.size() == 1 || (label.size() > 2 && label[1] == '-');
+  return has_form && std::string_view("BIESMLU").find(label[0]) != std::string_view::npos;
+}
+
+std::string text_of_no_entity_tag(const std::string& label) {
+  return fmt::format(
+      "expected O, or those of entities as B-PER, got {}; hint: --task pos, punct or tokens has the figures of other "
+      "labels",
+      io::shown(io::Json(label)));
 }
 
 std::vector<Entity> entities(std::span<const std::string> tags) { return EntityFinder().next(tags); }

@@ -21,8 +21,11 @@ struct Entity {
   auto operator<=>(const Entity&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees one in <=>
 };
 
-/// Whether a label is a tag of an entity with a hyphen, as B-PER, of IOB2, BMES, IOBES or BILOU.
-bool has_entity_prefix(std::string_view label);
+/// Whether a label is a tag of an entity of IOB2, BMES, IOBES or BILOU: B-PER, or B where entities have no types.
+bool is_entity_tag(std::string_view label);
+
+/// "expected O, or those of entities as B-PER, got \"PER\"", and a hint.
+std::string text_of_no_entity_tag(const std::string& label);
 
 /// The entities that the tags of one sentence name. Tags are O, or B, I, E or S with a type. As in seqeval, a tag that
 /// cannot stand where it stands (I-PER after O or after B-LOC) begins an entity of its own.

@@ -89,15 +89,14 @@ std::string remarks_of(const EncodedWords& words, std::string_view of_words_with
 /// Labels of entities that no one means.
 std::string doubts_about_entities(const LabelSet& labels, const std::string& file) {
   const std::vector<std::string>& names = labels.names();
-  const auto tag = std::ranges::find_if(names, has_entity_prefix);
-  if (tag == names.end() && !labels.find("O"))
-    return io::warning("{}: labels: expected O, or some as B-PER, got {}: is --label-column the right one?", file,
-                       in_braces(names));
-  const auto bare =
-      std::ranges::find_if(names, [](const auto& name) { return name != "O" && !has_entity_prefix(name); });
-  if (tag == names.end() || bare == names.end()) return "";
-  return io::warning("{}: labels: expected O, or one with a prefix as {}, got \"{}\": is the first line a header?",
-                     file, *tag, *bare);
+  const auto bare = std::ranges::find_if(names, [](const auto& name) { return name != "O" && !is_entity_tag(name); });
+  if (bare == names.end()) return "";
+  if (const auto tag = std::ranges::find_if(names, is_entity_tag); tag != names.end())
+    return io::warning("{}: labels: expected O, or one with a prefix as {}, got \"{}\": is the first line a header?",
+                       file, *tag, *bare);
+  if (labels.find("O")) return io::warning("{}: labels: {}", file, text_of_no_entity_tag(*bare));
+  return io::warning("{}: labels: expected O, or some as B-PER, got {}: is --label-column the right one?", file,
+                     in_braces(names));
 }
 
 }  // namespace

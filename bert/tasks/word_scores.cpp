@@ -6,7 +6,6 @@
 
 #include "bert/tasks/entity_report.h"
 #include "bert/tasks/labels.h"
-#include "io/json.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -32,8 +31,8 @@ std::string prefix_of(const std::string& type) {
 void WordScores::add(const std::vector<std::string>& truth, const std::vector<std::string>& predicted) {
   if (task_ == TokenTask::ner) {
     entities_.add(truth, predicted);
-    const auto other = std::ranges::find_if(
-        truth, [](const std::string& label) { return label.size() > 1 && !has_entity_prefix(label); });
+    const auto other =
+        std::ranges::find_if(truth, [](const std::string& label) { return label != "O" && !is_entity_tag(label); });
     if (other_.empty() && other != truth.end()) other_ = *other;
     return;
   }
@@ -56,11 +55,7 @@ FileScores WordScores::of_entities() const {
   for (const auto& [type, figures] : scores.types) add_figures(result.figures, prefix_of(type), figures);
   const std::int64_t illegal = scores.illegal.sum();
   result.figures["illegal_tags"] = static_cast<double>(illegal);
-  if (!other_.empty())
-    result.warnings.push_back(
-        fmt::format("true tags: expected O, or those of entities as B-PER, got {}; hint: --task pos, punct or tokens "
-                    "has the figures of other labels",
-                    io::shown(io::Json(other_))));
+  if (!other_.empty()) result.warnings.push_back(fmt::format("true tags: {}", text_of_no_entity_tag(other_)));
   if (illegal > 0)
     result.warnings.push_back(fmt::format("predicted tags that continue no entity of their type: {}, most often {}",
                                           illegal, scores.illegal.most_frequent()));

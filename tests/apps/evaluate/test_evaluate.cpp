@@ -146,6 +146,11 @@ TEST_CASE("labels of words that are no entities are warned of, and have the figu
   CHECK(run({}).error ==
         "warning: true tags: expected O, or those of entities as B-PER, got \"NN\"; hint: --task pos, punct or tokens "
         "has the figures of other labels\n");
+  write_text(directory / "letters", "a P P\nb O O\n");
+  CHECK(run_program("evaluate", {"tokens", directory / "letters"}).error.find("as B-PER, got \"P\"; ") !=
+        std::string::npos);
+  write_text(directory / "letters", "a B B\nb I I\nc O O\n");
+  CHECK(run_program("evaluate", {"tokens", directory / "letters"}).error.empty());
   const support::Outcome pos = run({"--task", "pos"});
   CHECK(pos.error.empty());
   CHECK(pos.out == "accuracy = 0.66666666666666663\nmacro_f1 = 0.55555555555555547\nwords = 3\n");

@@ -172,8 +172,12 @@ TEST_CASE("words and labels of columns that no one means are doubted") {
   CHECK(warnings("1 O\n\na B-X\n") == "");
   CHECK(warnings("a tag\n\na B-X\nb O\n") ==
         "labels: expected O, or one with a prefix as B-X, got \"tag\": is the first line a header?\n");
-  CHECK(warnings("a PER\n\nb O\n") == "");  // entities of a word each
+  CHECK(warnings("a PER\n\nb O\n") ==
+        "labels: expected O, or those of entities as B-PER, got \"PER\"; hint: --task pos, punct or tokens has the "
+        "figures of other labels\n");
+  CHECK(warnings("a X\n\nb O\n").starts_with("labels: expected O, or those of entities as B-PER, got \"X\"; "));
   CHECK(warnings("a S-X\n\nb E-X\n") == "");
+  CHECK(warnings("a B\n\nb I\nc O\n") == "");  // entities without a type
   setting.options.task = TokenTask::pos;
   CHECK(warnings("a X\n\nb Y\n") == "");
   CHECK(warnings("1 X\n\n2 Y\n") != "");

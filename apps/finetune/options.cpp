@@ -164,7 +164,8 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
   table.number(
       {"--eval-split",
        "share of --train that is not trained on but evaluated on, in place of --eval; which rows follows from "
-       "--eval-split-seed, about the same share of each label, of squad and squad2 whole paragraphs; 0 is none",
+       "--eval-split-seed, of texts about the same share of each label, of words whole sentences, of squad and squad2 "
+       "whole paragraphs; 0 is none",
        decisive},
       options.eval_split, {0.0, 0.9});
   table.number({"--eval-split-seed",

@@ -1,6 +1,8 @@
 // Two walks through the rows of a table: one to learn the labels and what is wrong, one to encode.
 #include "bert/tasks/table_rows.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 
 namespace bertrand::tasks {
@@ -60,15 +62,31 @@ TableRows::TableRows(const Task& task, Source source)
 
 /// Whether each example is held out, in order.
 std::vector<bool> TableRows::marked(const HeldOut& part) const {
-  std::map<std::string, std::int32_t> numbers;  // of labels; rows with several, or a score, are all alike
-  if (task_.kind == Kind::classification && !task_.has_choices())
-    for (const std::string& name : names_) numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
-  std::vector<std::int32_t> groups;
-  walk_examples(task_, table_, true, OnBadRow::keep, [&](const Example& example) {
-    const auto found = numbers.find(*example.label);
-    groups.push_back(found == numbers.end() ? 0 : found->second);
+  struct Group {
+    std::int32_t number = 0;
+    std::int64_t rows = 0;
+  };
+  std::map<std::string, Group> groups;  // by label
+  for (const std::string& name : names_)
+    groups.emplace(name, Group{.number = static_cast<std::int32_t>(groups.size())});
+  const auto for_each_row = [&](const std::function<void(const LabelNames&)>& use) {
+    walk_examples(task_, table_, true, OnBadRow::keep, [&](const Example& example) {
+      LabelNames labels;  // none of a choice or a score: such rows are one group
+      if (!task_.has_choices()) add_labels(task_, example, labels);
+      use(labels);
+    });
+  };
+  if (task_.kind == Kind::multi_label)
+    for_each_row([&](const LabelNames& labels) {
+      for (const std::string& name : labels) ++groups[name].rows;
+    });
+  std::vector<std::int32_t> numbers;
+  for_each_row([&](const LabelNames& labels) {
+    const auto rarest =
+        std::ranges::min_element(labels, {}, [&](const std::string& name) { return groups[name].rows; });
+    numbers.push_back(rarest == labels.end() ? -1 : groups[*rarest].number);
   });
-  return held_out(groups, part, dataset_.file);
+  return held_out(numbers, part, dataset_.file);
 }
 
 TableRows::Splits TableRows::encode(const Encoding& encoding, const HeldOut& part) {

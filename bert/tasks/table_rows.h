@@ -43,8 +43,9 @@ class TableRows {
     Split rows;
     std::optional<Split> held_out;  ///< to evaluate, if there is a share of it
   };
-  /// The rows, with their targets if they need labels. Those that `part` marks, about the same share of each label, are
-  /// apart. To be called once. Throws as targets_of, ExampleEncoder and held_out.
+  /// The rows, with their targets if they need labels. Those that `part` marks, about the same share of each label (of
+  /// several labels of a row the rarest counts), are apart. To be called once. Throws as targets_of, ExampleEncoder and
+  /// held_out.
   Splits encode(const Encoding& encoding, const HeldOut& part = {});
 
  private:

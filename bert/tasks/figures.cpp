@@ -10,11 +10,14 @@
 namespace bertrand::tasks {
 namespace {
 
+/// As scikit-learn has it.
+constexpr const char* kMacroF1 = "mean of the F1 of each label that is true or predicted (macro)";
+
 Figure loss(std::string of) { return {.name = "loss", .meaning = std::move(of), .lower_is_better = true}; }
 
 std::string meaning_of_f1(const Task& task, const LabelSet& labels) {
-  if (labels.empty()) return "F1 of the second label; if there are more than two, the mean over the labels (macro)";
-  if (labels.size() != 2) return fmt::format("mean of the F1 of each of the {} labels (macro)", labels.size());
+  if (labels.empty()) return fmt::format("F1 of the second label; if there are more than two, the {}", kMacroF1);
+  if (labels.size() != 2) return kMacroF1;
   return fmt::format("F1 of the label {}", labels.name(static_cast<std::size_t>(task.positive)));
 }
 
@@ -50,9 +53,8 @@ std::vector<Figure> figures_of(TokenTask task) {
   const Figure by_word = loss("mean cross-entropy of a word, or of a piece with --label-all-pieces");
   const std::string accuracy = "share of the words whose label is right";
   if (task == TokenTask::pos || task == TokenTask::tokens)
-    return {{.name = "accuracy", .meaning = accuracy, .decides = true},
-            {.name = "macro_f1", .meaning = "mean of the F1 of each label (macro)"},
-            by_word};
+    return {
+        {.name = "accuracy", .meaning = accuracy, .decides = true}, {.name = "macro_f1", .meaning = kMacroF1}, by_word};
   const std::string what = task == TokenTask::ner ? "entities of all types together (micro), as seqeval counts them"
                                                   : "words with a label other than O, all labels together (micro)";
   std::vector<Figure> figures = {{.name = "f1", .meaning = fmt::format("F1 over {}", what), .decides = true},

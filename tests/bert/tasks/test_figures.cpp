@@ -36,10 +36,14 @@ TEST_CASE("a figure that a task does not have is refused with those that it has"
         "--metric-for-best-model: expected one of matthews, accuracy, loss, got mathews; did you mean matthews?");
 }
 
-TEST_CASE("what f1 is of is said with the names of two labels and the number of more") {
+TEST_CASE("what f1 is of is said with the names of two labels, and of more with those that the mean leaves out") {
   const Task task = custom_task({});
   CHECK(meaning(figures_of(task, LabelSet({"bird", "fish"})), "f1") == "F1 of the label fish");
-  CHECK(meaning(figures_of(task, LabelSet({"a", "b", "c"})), "f1") == "mean of the F1 of each of the 3 labels (macro)");
+  const std::string mean = "mean of the F1 of each label that is true or predicted (macro)";
+  CHECK(meaning(figures_of(task, LabelSet({"a", "b", "c"})), "f1") == mean);
+  CHECK(meaning(figures_of(TokenTask::pos), "macro_f1") == mean);
+  CHECK(meaning(figures_of(custom_task({.kind = Kind::multi_label})), "macro_f1") ==
+        "mean of the F1 of each label (macro)");
 }
 
 TEST_CASE("what accuracy, loss and f1 are of follows from the kind of the task") {

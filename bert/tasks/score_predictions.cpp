@@ -12,6 +12,7 @@
 #include "bert/tasks/labels.h"
 #include "bert/tasks/metrics.h"
 #include "io/error.h"
+#include "io/json.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -29,27 +30,32 @@ LabelSet predicted_labels(const Table& predictions) {
   }
 }
 
-/// Of each row its id, its line and its target.
+/// Of each row its id, its first text, its line and its target.
 struct LabelledRows {
   std::string file;
-  std::vector<std::string> ids;
+  std::vector<std::string> ids, texts;
   std::vector<std::int64_t> lines;
   std::vector<std::int32_t> targets;
 };
 
-/// The rows of predictions.tsv, where an id may be empty.
+/// The rows of predictions.tsv, where an id may be empty. Those of another program may lack the texts.
 LabelledRows predicted_rows(const Task& task, const Table& table, const LabelSet& labels) {
   LabelledRows rows{.file = table.file};
   const Dataset place{.file = table.file};
   const std::size_t id = *table.find_column("id"), prediction = *table.find_column("prediction");
+  const auto text = table.find_column("text");
   table.rows.for_each([&](const Row& row) {
     Example example{.line = row.line};
     example.id = row.cell(id);
     if (std::ranges::count(row.invalid, prediction) > 0) refuse_invalid_label(table.where(row));
     example.label = trimmed_cell(row.cell(prediction));
     if (example.label->empty())
-      fail(Failure::input, "{}: label: expected one, got an empty cell", place.where(example));
+      fail(Failure::input,
+           "{}: prediction: expected one, got an empty cell; hint: rows that --on-bad-line report left out cannot be "
+           "judged, nor several labels for a text",
+           place.where(example));
     rows.ids.push_back(example.id);
+    if (text) rows.texts.push_back(row.cell(*text));
     rows.lines.push_back(example.line);
     rows.targets.push_back(targets_of(task, labels, place, example).front());
   });
@@ -63,6 +69,7 @@ LabelledRows labelled_rows(const Task& task, const Table& table, const LabelSet&
   walk_examples(task, table, true, OnBadRow::fail, [&](Example example) {
     example.label = cell(*example.label);
     rows.ids.push_back(cell(example.id));
+    rows.texts.push_back(cell(example.text_a));
     rows.lines.push_back(example.line);
     rows.targets.push_back(targets_of(task, labels, place, example).front());
   });
@@ -74,6 +81,12 @@ void check_same_rows(const LabelledRows& predicted, const LabelledRows& truth) {
     if (predicted.ids[i] != truth.ids[i])
       fail(Failure::input, "{}:{}: id: expected \"{}\" as in {}:{}, got \"{}\"; hint: --id-column", predicted.file,
            predicted.lines[i], truth.ids[i], truth.file, truth.lines[i], predicted.ids[i]);
+  // Ids are often the numbers of rows, so those of another file are the same.
+  for (std::size_t i = 0; i < std::min(predicted.texts.size(), truth.texts.size()); ++i)
+    if (predicted.texts[i] != truth.texts[i])
+      fail(Failure::input, "{}:{}: text: expected {} as in {}:{}, got {}; hint: --text-column", predicted.file,
+           predicted.lines[i], io::shown(io::Json(truth.texts[i])), truth.file, truth.lines[i],
+           io::shown(io::Json(predicted.texts[i])));
   if (predicted.ids.size() != truth.ids.size())
     fail(Failure::input, "{}: rows: expected {} as in {}, got {}", predicted.file, truth.ids.size(), truth.file,
          predicted.ids.size());

@@ -69,7 +69,7 @@ TEST_CASE("predicted numbers have correlations, and no table") {
   CHECK(scores.table.empty());
 }
 
-TEST_CASE("rows that are others, labels that no model could say and rows without a prediction are refused") {
+TEST_CASE("rows of another file, labels that no model could say and rows without a prediction are refused") {
   const Files files;
   support::write_text(files.data, "id,text,label\nx,a,bird\ny,b,fish\n");
   const auto refusal = [&](const std::string& predictions) {
@@ -81,7 +81,11 @@ TEST_CASE("rows that are others, labels that no model could say and rows without
   CHECK(refusal(kHeader + y + x) ==
         "predictions.tsv:2: id: expected \"x\" as in data.csv:2, got \"y\"; hint: --id-column");
   CHECK(refusal(kHeader + x) == "predictions.tsv: rows: expected 2 as in data.csv, got 1");
-  CHECK(refusal(kHeader + x + "y\t\t\t\t\t\t\n") == "predictions.tsv:3: label: expected one, got an empty cell");
+  CHECK(refusal(kHeader + x + "y\tfish\t.9\t.1\t\t.9\tc\n") ==
+        "predictions.tsv:3: text: expected \"b\" as in data.csv:3, got \"c\"; hint: --text-column");
+  CHECK(refusal(kHeader + x + "y\t\t\t\t\t\t\n") ==
+        "predictions.tsv:3: prediction: expected one, got an empty cell; hint: rows that --on-bad-line report left out "
+        "cannot be judged, nor several labels for a text");
   CHECK(refusal(kHeader + x + "y\tfish\xE9\t.9\t.1\t\t.9\tb\n") ==
         "predictions.tsv:3: label: expected UTF-8, got other bytes; hint: iconv turns other encodings into UTF-8");
   CHECK(refusal("id\tprediction\nx\tbird\ny\tfish\n") ==
@@ -92,11 +96,11 @@ TEST_CASE("rows that are others, labels that no model could say and rows without
   CHECK(refusal(kHeader + x + y) == "data.csv:2: label: expected one of {fish,bird}, got \"horse\"");
 }
 
-TEST_CASE("an id may be empty, and a TAB or a new line in an id or a label is a blank in predictions.tsv") {
+TEST_CASE("an id may be empty, and a TAB or a new line in an id, a text or a label is a blank in predictions.tsv") {
   const Files files;
-  support::write_text(files.data, "id,text,label\n,a,\"big\nbird\"\n\"y\tz\",b,fish\n");
-  support::write_text(
-      files.predictions,
-      "id\tprediction\tprobability_big bird\tprobability_fish\n\tbig bird\t.9\t.1\ny z\tfish\t.1\t.9\n");
+  support::write_text(files.data, "id,text,label\n,\"a\n\",\"big\nbird\"\n\"y\tz\",\"b\tc\",fish\n");
+  support::write_text(files.predictions,
+                      "id\tprediction\tprobability_big bird\tprobability_fish\ttext\n"
+                      "\tbig bird\t.9\t.1\ta \ny z\tfish\t.1\t.9\tb c\n");
   CHECK(files.score(kClasses).figures.at("accuracy") == 1);
 }

@@ -73,14 +73,17 @@ class Parser {
   void take(const WordLine& line) {
     line_ = line.number;
     if (columns_.layout == TokenLayout::words) return add_word(line);
+    if (columns_.layout == TokenLayout::objects) {
+      if (!is_blank_line(line.text)) add_object(line.text);
+      return;
+    }
     if (is_blank_line(line.text)) {
       if (blank_line_ == 0) blank_line_ = line_;  // those at the end do not count
       return;
     }
     if (const std::int64_t blank = std::exchange(blank_line_, 0); blank != 0)
       fail(Failure::input, "{}:{}: words: expected a sentence, got an empty line", sentence_.file, blank);
-    if (columns_.layout == TokenLayout::rows) add_row(line);
-    else add_object(line.text);
+    add_row(line);
   }
   void finish() {
     if (sentences_ == 0 && 2 * spaced_words_ > std::ssize(sentence_.words))
@@ -241,7 +244,7 @@ class Parser {
   std::int64_t sentences_ = 0;     // that ended
   std::int64_t spaced_words_ = 0;  // with spaces in them: the texts of a table, if no line is blank
   std::string first_spaced_;
-  std::int64_t blank_line_ = 0;  // of rows and objects: the first of those before this line
+  std::int64_t blank_line_ = 0;  // of rows: the first of those before this line
 };
 
 /// A table of words, as Kaggle's: its lines would be words with commas in them.

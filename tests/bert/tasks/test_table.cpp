@@ -240,7 +240,7 @@ TEST_CASE("a bad row of a table that comes in parts has the line and the words t
       {"a,b\n\"1\n2\",3\n1,2,3\n"sv, TableFormat::csv},
       {"a,b\n1,2\n3,\"4\n5\n6,7\n"sv, TableFormat::csv},
       {"a,b\n1,\"2\n\"x\n3,4\n"sv, TableFormat::csv},
-      {"{\"a\": 1}\n\n{\"a\": {}}\n"sv, TableFormat::jsonl},
+      {"{\"a\": 1}\n\n[{}]\n"sv, TableFormat::jsonl},
       {"a\tb\n1\t2\n1\t\0x\n3\t4\n"sv, TableFormat::tsv},
       {"a\tb\n\n1\t2\n"sv, TableFormat::tsv},
       {"{\"a\": 1}\n{\"a\": 2}\n{\"a\""sv, TableFormat::jsonl},
@@ -281,8 +281,8 @@ TEST_CASE("rows that cannot be read can be left out and are named") {
       "\"\\u0000\"}\n",
       TableFormat::jsonl, {"a", "b"},
       {"t:2: expected text without \\u0000, got one", "t:3: expected a JSON object, got []",
-       "t:4: \"a\": expected once, got it twice", "t:6: expected a JSON object, got an empty line",
-       "t:7: expected text without \\u0000, got one", "t:8: expected text without \\u0000, got one"});
+       "t:4: \"a\": expected once, got it twice", "t:7: expected text without \\u0000, got one",
+       "t:8: expected text without \\u0000, got one"});
 }
 
 TEST_CASE("a column is found by its name, else by its number from 0") {

@@ -196,7 +196,7 @@ TEST_CASE("JSON lines that are no sentences are refused with file and line and w
   CHECK(refusal_of("{\"tokens\": [\"a\"], \"pos_tags\": [\"X\"], \"ner_tags\": [\"O\"]}\n") ==
         "words.jsonl:1: labels: expected one of " + keys +
             ", got ner_tags and pos_tags; hint: jq -c 'del(.pos_tags)' FILE leaves one out");
-  CHECK(refusal_of(good + "\n" + good) == "words.jsonl:2: words: expected a sentence, got an empty line");
+  CHECK(refusal_of("\n" + good + " \n[]\n") == "words.jsonl:4: expected a JSON object, got []");
   CHECK(refusal_of("[" + good + "]").starts_with("words.jsonl:1: expected a JSON object in each line, got a list"));
   CHECK(refusal_of("EU B-ORG\n", false).starts_with("words.jsonl:1: "));
 }

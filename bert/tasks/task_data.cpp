@@ -79,9 +79,9 @@ std::string warnings_of(const Split& split) {
 }
 
 /// A label that is a number with a fraction, if all labels are numbers.
-std::optional<std::string> score_among(const LabelSet& labels) {
+std::optional<std::string> score_among(const std::vector<std::string>& labels) {
   std::optional<std::string> fraction;
-  for (const std::string& name : labels.names()) {
+  for (const std::string& name : labels) {
     const auto value = io::number_in<double>(name);
     if (!value || !std::isfinite(*value)) return {};
     if (*value != std::floor(*value)) fraction = name;
@@ -105,14 +105,17 @@ std::string doubts_about_labels(const TaskData& data) {
   const std::string& file = data.train->dataset.file;
   if (data.task.kind == Kind::multi_label) return doubt_about_separator(data.labels, file);
   if (data.task.kind != Kind::classification || data.task.has_choices()) return "";
-  const std::size_t rows = static_cast<std::size_t>(data.train->encoded.size()), labels = data.labels.size();
+  const std::size_t rows = static_cast<std::size_t>(data.train->encoded.size());
+  std::vector<std::string> names;  // of the file: those of the start model may be more
+  for (const auto& [label, count] : data.train->classes)
+    names.push_back(data.labels.name(static_cast<std::size_t>(label)));
   std::string text;
-  if (labels > 2 && 2 * labels > rows)
-    text += io::warning("{}: {} labels in {} rows: is --label-column the right one?", file, labels, rows);
-  if (const auto score = score_among(data.labels))
+  if (names.size() > 2 && 2 * names.size() > rows)
+    text += io::warning("{}: {} labels in {} rows: is --label-column the right one?", file, names.size(), rows);
+  if (const auto score = score_among(names))
     text += io::warning("{}: all labels are numbers, {} among them: is it --kind regression?", file, *score);
   std::map<std::string, std::string> by_letters;
-  for (const std::string& name : data.labels.names()) {
+  for (const std::string& name : names) {
     const auto [other, is_new] = by_letters.emplace(io::ascii_lower(name), name);
     if (is_new) continue;
     text += io::warning("{}: the labels \"{}\" and \"{}\" differ in case alone: they are two classes", file,

@@ -43,3 +43,10 @@ TEST_CASE("of rows with several labels the rarest one says where they belong, so
     CHECK(std::abs(learnt[1] - 18) <= 1);
   }
 }
+
+TEST_CASE("labels that only the start model has are not doubted") {
+  const ModelOutputs model{.config = "model/config.json", .problem_type = "", .labels = {"x", "X", "y", "z"}};
+  CHECK(read(custom_task({}), "a\tx\na\ty\na\tx\n", {}, model).warnings() == "");
+  const std::string doubted = read(custom_task({}), "a\tx\na\ty\na\tz\n", {}, model).warnings();
+  CHECK(doubted.find("train.tsv: 3 labels in 3 rows: is --label-column the right one?\n") != std::string::npos);
+}

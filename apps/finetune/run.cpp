@@ -18,6 +18,7 @@
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "io/say.h"
 #include "io/signals.h"
 #include "io/units.h"
@@ -180,6 +181,14 @@ void check_weights(const Job& job, const nn::Module& network) {
              tasks::in_braces(before.names()), tasks::in_braces(named.names()));
 }
 
+/// The figures of a model that is applied as it is.
+void say_results(const training::Results& results, bool json_lines) {
+  if (!json_lines) return io::say(training::results_text(results));
+  io::Json figures;
+  for (const auto& [name, value] : results.metrics) figures[name] = value;
+  io::say_event("evaluation", io::json_text(figures));
+}
+
 /// Without --train: the model as it is.
 void apply(const Job& job, const training::RunReplica& replica) {
   const distributed::Replica& self = replica.self;
@@ -207,7 +216,7 @@ void apply(const Job& job, const training::RunReplica& replica) {
     make_room();
     training::write_results(replica.directory->files(), settings.output, results);
     objective->write_evaluation(replica.directory->files(), settings.output);
-    io::say(training::results_text(results));
+    say_results(results, settings.json_lines);
     training::try_report(settings.output.string(),
                          [&] { report::write_report_of_run(replica.directory->files(), settings.output); });
   }

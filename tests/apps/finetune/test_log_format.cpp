@@ -102,6 +102,23 @@ TEST_CASE("under --log-format jsonl --quiet leaves out the plan, the steps and t
   CHECK(support::read_json_lines(setting.directory / "run/metrics.jsonl").size() == 3);
 }
 
+TEST_CASE("under --log-format jsonl an evaluation without training is one event with the figures that its file has") {
+  const support::SmallFinetuning setting(24);
+  REQUIRE(setting.train({}).code == 0);
+  const auto outcome = setting.finetune(
+      "out", {"--model", setting.at("run"), "--eval", setting.at("dev.csv"), "--log-format", "jsonl", "--quiet"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  nlohmann::json event;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    CHECK_MESSAGE(line.find("eval_accuracy = ") == std::string::npos, line);
+    if (const auto object = nlohmann::json::parse(line); object.at("event") == "evaluation") event = object;
+  }
+  const auto file = nlohmann::json::parse(support::read_text(setting.at("out/eval_results.json")));
+  CHECK(event.at("eval_accuracy") == file.at("eval_accuracy"));
+  CHECK(event.at("eval_loss") == file.at("eval_loss"));
+}
+
 TEST_CASE("--quiet draws no progress of a training on a terminal") {
   const support::SmallFinetuning setting(24);
   const std::string directory = (setting.directory / "").string();

@@ -8,7 +8,10 @@
 #include "bert/objectives/span_task.h"
 #include "bert/objectives/token_task.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "tensor/backends.h"
+#include "training/run/run_config.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::finetune {
 namespace {
@@ -27,6 +30,15 @@ objectives::SpanTask::Options span_options(const Options& options, int max_lengt
                    .null_score_diff_threshold = options.null_score_diff_threshold};
   spans.config_file = bert::config_file(options.model);
   return spans;
+}
+
+/// --text-pair-column of the run that made a model that is used as it is, if its directory says so.
+std::string pair_column_of_model(const Options& options) {
+  const std::filesystem::path record = options.model / training::kRunConfig;
+  if (!options.train.empty() || options.task != "custom" || !training::is_own_run_config(record)) return "";
+  const io::Json settings = io::read_json(record)["settings"];
+  const auto column = settings.find("text-pair-column");
+  return column != settings.end() && column->is_string() ? column->get<std::string>() : "";
 }
 
 constexpr const char* kMultipleChoice = "BertForMultipleChoice";
@@ -79,7 +91,8 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
   const tasks::ModelOutputs model{.config = bert::config_file(options.model),
                                   .problem_type = config.problem_type,
                                   .labels = config.labels,
-                                  .token_types = config.type_vocab_size};
+                                  .token_types = config.type_vocab_size,
+                                  .pair_column = pair_column_of_model(options)};
   if (auto words = options.token_options()) {
     words->windows.max_length = max_length;
     return std::make_unique<objectives::TokenTask>(tasks::read_token_data(*words, files, model, tokenizer), config,

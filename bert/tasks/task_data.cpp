@@ -125,6 +125,18 @@ std::string doubts_about_labels(const TaskData& data) {
   return text;
 }
 
+/// A model of pairs that is to be given single texts.
+std::string doubt_about_texts(const TaskData& data) {
+  if (data.pair_column.empty()) return "";
+  for (const auto* split : {&data.evaluation, &data.prediction})
+    if (*split && !(*split)->dataset.pairs)
+      return io::warning(
+          "{}: columns: expected pairs of texts as the model was trained on, with --text-pair-column {}, got single "
+          "texts",
+          (*split)->dataset.file, io::one_line(data.pair_column));
+  return "";
+}
+
 std::string remarks_of(const Split& split, const char* what) {
   if (split.encoded.cut == 0) return "";
   return fmt::format("{}: {} of {} cut to --max-seq-length\n", split.dataset.file, split.encoded.cut,
@@ -144,7 +156,7 @@ std::string TaskData::warnings() const {
   std::string text;
   for (const auto* split : {&train, &evaluation, &prediction})
     if (*split) text += warnings_of(**split);
-  return text + doubts_about_labels(*this);
+  return text + doubt_about_texts(*this) + doubts_about_labels(*this);
 }
 
 std::string TaskData::remarks() const {
@@ -227,7 +239,7 @@ void read_and_encode(const TaskFiles& files, const ModelOutputs& model, const te
 
 TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOutputs& model,
                         const text::Tokenizer& tokenizer, int max_length) {
-  TaskData data{.task = task};
+  TaskData data{.task = task, .pair_column = model.pair_column};
   if (files.train.empty()) check_kind(model, task);
   Tables tables;
   try {

@@ -25,6 +25,7 @@ struct TaskData {
   Task task;
   LabelSet labels;  ///< empty for regression; the choices of multiple choice
   std::optional<Split> train, evaluation, prediction;
+  std::string pair_column = {};  ///< ModelOutputs has it
 
   std::size_t text_bytes() const;  ///< in memory, of the texts that are kept
 
@@ -61,6 +62,7 @@ struct ModelOutputs {
   std::string problem_type;         ///< of its config.json; empty: it says nothing
   std::vector<std::string> labels;  ///< id2label in order; empty: none
   std::int64_t token_types = 2;     ///< type_vocab_size
+  std::string pair_column = {};     ///< of the second texts that it was trained on; empty: it is not known
 };
 
 /// Reads the files. The names of the labels come from the task, the training file or the model, as choose_labels

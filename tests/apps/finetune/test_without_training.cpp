@@ -146,6 +146,28 @@ TEST_CASE("columns of the model's run are taken only if the data has all that it
   CHECK(record_of(setting.at("out")).at("settings").at("header") == true);
 }
 
+TEST_CASE("a model of pairs that is given single texts is warned of") {
+  const support::SmallFinetuning setting(30);
+  const std::string pairs = setting.at("pairs.csv"), single = setting.at("single.csv");
+  support::write_text(pairs, "body,title,kind\nthe red fish,fish,a\nthe blue bird,bird,b\n");
+  support::write_text(single, "body,kind\nthe red fish,a\n");
+  const auto run = [&](const std::string& output, const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--text-column", "body", "--overwrite"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    const Outcome outcome = setting.finetune(output, flags);
+    CHECK_MESSAGE(outcome.code == 0, outcome.error);
+    return outcome.error;
+  };
+  run("run", {"--train", pairs, "--text-pair-column", "title", "--epochs", "1"});
+  const std::string model = setting.at("run");
+  CHECK(run("out", {"--model", model, "--predict", single}) ==
+        "warning: " + single +
+            ": columns: expected pairs of texts as the model was trained on, with --text-pair-column title, got single "
+            "texts\n");
+  CHECK(run("out", {"--model", model, "--predict", pairs, "--text-pair-column", "title"}) == "");
+  CHECK(run("new", {"--model", model, "--train", pairs, "--epochs", "1"}) == "");
+}
+
 TEST_CASE("without training the lengths of questions are those of the run that made the model") {
   const support::SpanSetting setting;
   REQUIRE(setting.run("run", {"--epochs", "1"}).code == 0);

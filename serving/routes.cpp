@@ -19,17 +19,17 @@ constexpr std::size_t kTokenBytes = 128;  // of a token in the answer: its id, i
 bool is_kserve(std::string_view path) { return path == "/v2" || path.starts_with("/v2/"); }
 bool is_openai(std::string_view path) { return path == "/v1/embeddings"; }
 bool is_tensorflow(std::string_view path) { return starts_with_any_case(path, "/v1/") && !is_openai(path); }
-/// A client without a path in its address, or Amazon SageMaker's, asks the first model that answers.
-bool is_default(std::string_view path) { return path == "/" || path == "/invocations"; }
-bool is_tei(std::string_view path) {
-  return path == "/predict" || path == "/embed" || path == "/rerank" || path == "/info" || is_default(path);
+/// A client without a path in its address asks /, and Amazon SageMaker's /invocations.
+bool is_tei_question(std::string_view path) {
+  constexpr std::string_view kPaths[] = {"/predict", "/embed", "/rerank", "/", "/invocations"};
+  return std::ranges::find(kPaths, path) != std::end(kPaths);
 }
+bool is_tei(std::string_view path) { return is_tei_question(path) || path == "/info"; }
 
 /// The methods of a path that neither dialect of models' names has.
 std::string methods_of(std::string_view path) {
   if (path == "/") return "GET, HEAD, POST";
-  constexpr std::string_view kPosts[] = {"/predict", "/embed", "/rerank", "/answer", "/invocations", "/v1/embeddings"};
-  return std::ranges::find(kPosts, path) != std::end(kPosts) ? "POST" : "GET, HEAD";
+  return is_tei_question(path) || is_openai(path) || path == "/answer" ? "POST" : "GET, HEAD";
 }
 
 std::string models_text(const Models& models) {
@@ -93,12 +93,7 @@ Plan plan_unchecked(Request request, const Served& served) {
   if (is_kserve(path)) return kserve::plan(request, served.models, most);
   if (request.method == "GET") return plan_get(path, request, served);
   const bool is_post = request.method == "POST";
-  const bool classifies = served.models.first(inference::Head::classify) != nullptr;
-  if (is_post && is_default(path))
-    return (classifies ? tei::predict : tei::embed)(request, served.models, served.limits);
-  if (is_post && path == "/predict") return tei::predict(request, served.models, served.limits);
-  if (is_post && path == "/embed") return tei::embed(request, served.models, served.limits);
-  if (is_post && path == "/rerank") return tei::rerank(request, served.models, served.limits);
+  if (is_post && is_tei_question(path)) return tei::ask(request, served.models, served.limits);
   if (is_post && is_openai(path)) return openai::embeddings(request, served.models, most);
   if (is_post && path == "/answer") return answer_with_tokens(request.body, served.models);
   plan_get(path, request, served);  // refuses a path that is none

@@ -31,6 +31,7 @@ class Options {
     refuse(422, "Input validation error: {}: expected {}, got none; the request has {}", key, kind,
            keys.empty() ? "no keys" : fmt::format("{}", fmt::join(keys, ", ")));
   }
+  bool has(const char* key) { return reader_.find(key) != nullptr; }
   bool flag(const char* key, bool fallback) { return reader_.flag(key, fallback); }
 
  private:
@@ -110,12 +111,9 @@ Json predictions_of(const Json& answer) {
   return predictions;
 }
 
-}  // namespace
-
-Question predict(const Request& request, const Models& models, const Limits& limits) {
+Question predict(Options& options, const Models& models, const Limits& limits) {
   const ModelPointer model = models.first(Head::classify);
   if (!model) refuse(424, "Backend error: Model is not a classifier model");
-  Options options(request.body);
   const Json& inputs = options.given("inputs");
   const bool is_batch = inputs.is_array() && !inputs.empty() && inputs[0].is_array();  // else a list is one pair
   check(inputs, is_batch, limits);
@@ -136,10 +134,9 @@ Question predict(const Request& request, const Models& models, const Limits& lim
   return question;
 }
 
-Question embed(const Request& request, const Models& models, const Limits& limits) {
+Question embed(Options& options, const Models& models, const Limits& limits) {
   const ModelPointer model = models.first(Head::embed);
   if (!model) refuse(424, "Backend error: Model is not an embedding model");
-  Options options(request.body);
   const Json& inputs = options.given("inputs");
   check(inputs, inputs.is_array(), limits);
   const bool truncate = options.flag("truncate", false), unit = options.flag("normalize", true);
@@ -157,9 +154,8 @@ Question embed(const Request& request, const Models& models, const Limits& limit
   return question;
 }
 
-Question rerank(const Request& request, const Models& models, const Limits& limits) {
+Question rerank(Options& options, const Models& models, const Limits& limits) {
   const ModelPointer model = reranker(models);
-  Options options(request.body);
   const Json &query = options.given("query", "a text"), &texts = options.given("texts", "a list of texts");
   if (!query.is_string()) refuse(422, "Input validation error: query: expected a string, got {}", io::shown(query));
   const std::size_t bytes = query.get_ref<const std::string&>().size();
@@ -196,6 +192,17 @@ Question rerank(const Request& request, const Models& models, const Limits& limi
   return question;
 }
 
+}  // namespace
+
+Question ask(const Request& request, const Models& models, const Limits& limits) {
+  Options options(request.body);
+  const std::string_view path = path_of(request.target);
+  if (path == "/predict") return predict(options, models, limits);
+  if (path == "/embed") return embed(options, models, limits);
+  if (path == "/rerank" || options.has("query")) return rerank(options, models, limits);
+  return (models.first(Head::classify) ? predict : embed)(options, models, limits);
+}
+
 std::string info_text(const Models& models, const Limits& limits) {
   ModelPointer answering = models.first(Head::classify);
   if (!answering) answering = models.first(Head::embed);
@@ -210,7 +217,7 @@ std::string info_text(const Models& models, const Limits& limits) {
       io::append(names, std::to_string(i), labels[i]);
       io::append(ids, labels[i], i);
     }
-    type["classifier"] = {{"id2label", names}, {"label2id", ids}};
+    type[labels.size() == 1 ? "reranker" : "classifier"] = {{"id2label", names}, {"label2id", ids}};
   }
   return io::json_text({{"model_id", model.name()},
                         {"model_sha", nullptr},

@@ -12,13 +12,13 @@ struct Limits {
 };
 
 /// POST /predict: {"inputs": "a" | ["a", "b"] (a pair) | [["a"], ["a", "b"], …], "raw_scores", "truncate"} →
-/// [{"score", "label"}, …], the best first, or a list of such lists. Throws Refusal, and Error for a bad text.
-Question predict(const Request& request, const Models& models, const Limits& limits);
+/// [{"score", "label"}, …], the best first, or a list of such lists.
 /// POST /embed: {"inputs": "a" | ["a", …], "normalize" (true), "truncate"} → [[…], …].
-Question embed(const Request& request, const Models& models, const Limits& limits);
 /// POST /rerank: {"query", "texts": ["a", …], "raw_scores", "return_text", "truncate"} → [{"index", "text", "score"},
 /// …], the best first. The score is the probability that the text answers the query, or its log-odds.
-Question rerank(const Request& request, const Models& models, const Limits& limits);
+/// POST of another path: as /rerank if there is a query, else as /predict if there is a classifier, else as /embed.
+/// Throws Refusal, and Error for a bad text.
+Question ask(const Request& request, const Models& models, const Limits& limits);
 /// GET /info, of the first model.
 std::string info_text(const Models& models, const Limits& limits);
 

@@ -114,6 +114,22 @@ TEST_CASE("/rerank sorts texts by the probability of the second of two classes, 
   CHECK(by_one == io::Json::array({{{"index", 0}, {"score", as_label[0]["score"]}}}));
 }
 
+TEST_CASE("a model of one label is a re-ranker to /info, and a query to / or /invocations goes to /rerank") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForSequenceClassification>(
+      directory / "one", {.architecture = "BertForSequenceClassification", .labels = {"LABEL_0"}}, 1);
+  support::Asked asked;
+  asked.models.put(support::open_served(directory / "one", "one"));
+  const auto type = nlohmann::json::parse(asked("GET", "/info").body).at("model_type");
+  CHECK(type == nlohmann::json::parse(R"({"reranker": {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}})"));
+  const std::string query = R"({"query": "red fish", "texts": ["bird"]})", inputs = R"({"inputs": "red fish"})";
+  for (const std::string path : {"/", "/invocations"}) {
+    CHECK(asked.json(path, query) == asked.json("/rerank", query));
+    CHECK(asked.json(path, inputs) == asked.json("/predict", inputs));
+  }
+  CHECK(asked.error("/predict", query).starts_with("422: Input validation error: inputs: expected "));
+}
+
 TEST_CASE("what /rerank cannot read is refused in the words of text-embeddings-inference") {
   const support::TemporaryDirectory directory;
   support::write_small_classifier(directory / "ranker", {"0", "1"});

@@ -69,6 +69,21 @@ inference::Query encode(const ServedModel& model, const Json& request, const std
   return query;
 }
 
+/// As encode(), of the two as the pair that the model reads. The request has neither text nor text_pair: what is wrong
+/// with these is told of the query or of `where`.
+inference::Query encode_pair(const ServedModel& model, const Json& query, const Json& text, const std::string& where,
+                             bool truncate) {
+  try {
+    return encode(model, {{"text", query}, {"text_pair", text}, {"raw_scores", true}}, where, truncate);
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    for (const auto& [before, name] :
+         {std::pair(where + ": text: ", std::string("query")), {where + ": text_pair: ", where}})
+      if (message.starts_with(before)) fail(error.failure(), "{}: {}", name, message.substr(before.size()));
+    throw;
+  }
+}
+
 /// A text, or a list of one or two.
 Json request_of(const Json& input, const std::string& where) {
   const auto is_text = [](const Json& value) { return value.is_string(); };
@@ -168,8 +183,10 @@ Question rerank(Options& options, const Models& models, const Limits& limits) {
   const bool truncate = options.flag("truncate", false), raw = options.flag("raw_scores", false);
   Question question{.model = model};
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const Json pair{{"text", query}, {"text_pair", texts[i]}, {"raw_scores", true}};
-    question.queries.push_back(encode(*model, pair, fmt::format("texts[{}]", i), truncate));
+    const std::string where = fmt::format("texts[{}]", i);
+    if (!texts[i].is_string())
+      refuse(422, "Input validation error: {}: expected a string, got {}", where, io::shown(texts[i]));
+    question.queries.push_back(encode_pair(*model, query, texts[i], where, truncate));
   }
   std::vector<std::string> returned;
   if (options.flag("return_text", false)) {

@@ -150,8 +150,13 @@ TEST_CASE("what /rerank cannot read is refused in the words of text-embeddings-i
   CHECK(asked.error("/rerank", R"({"query": "a", "texts": "b"})") == before + "texts: expected a list, got \"b\"");
   CHECK(asked.error("/rerank", R"({"query": "a", "texts": []})") ==
         "400: Input validation error: `texts` cannot be empty");
-  CHECK(asked.error("/rerank", R"({"query": "a", "texts": ["b", 5]})") ==
-        "422: texts[1]: text_pair: expected a string, got 5");
+  for (const std::string text : {"5", "null"})
+    CHECK(asked.error("/rerank", R"({"query": "a", "texts": ["b", )" + text + "]}") ==
+          before + "texts[1]: expected a string, got " + text);
+  CHECK(asked.error("/rerank", R"({"query": "a", "texts": ["b", " "]})") ==
+        "422: texts[1]: expected at least one token, got none");
+  CHECK(asked.error("/rerank", R"({"query": " ", "texts": ["b"]})") ==
+        "422: query: expected at least one token, got none");
   CHECK(asked.error("/rerank", R"({"query": 5, "texts": ["b"]})") == before + "query: expected a string, got 5");
   CHECK(asked.error("/rerank", R"({"query": "", "texts": ["b"]})") ==
         "400: Input validation error: `query` cannot be empty");

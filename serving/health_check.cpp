@@ -37,20 +37,23 @@ Url read_url(const std::string& url) {
   return parts;
 }
 
-Reply ask_one(const addrinfo& address, const std::string& request) {
+Reply ask_one(const addrinfo& address, const std::string& request, std::chrono::milliseconds limit) {
   const io::Descriptor open(socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol));
   if (!open) return {.line = {}, .problem = std::strerror(errno)};
   const int fd = open.number();
-  const timeval limit{.tv_sec = 5, .tv_usec = 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  const timeval longest{.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
   char answer[64] = {};
   errno = 0;
   // The line may come in pieces: the buffer is filled, unless the server closes before, as it is asked to.
   if (connect(fd, address.ai_addr, address.ai_addrlen) != 0 ||
       send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0 ||
-      recv(fd, answer, sizeof answer - 1, MSG_WAITALL) <= 0)
+      recv(fd, answer, sizeof answer - 1, MSG_WAITALL) <= 0) {
+    const bool is_late = errno == EAGAIN || errno == EINPROGRESS;  // the latter is connect()'s
+    if (is_late) return {.line = {}, .problem = fmt::format("no answer within {} s", limit.count() / 1000.0)};
     return {.line = {}, .problem = errno ? std::strerror(errno) : "no answer"};
+  }
   const std::string line(answer);
   return {.line = line.substr(0, line.find('\r')), .problem = {}};
 }
@@ -58,9 +61,10 @@ Reply ask_one(const addrinfo& address, const std::string& request) {
 }  // namespace
 
 /// A server listens on some addresses of a host, as on 127.0.0.1 and not on ::1.
-Reply ask(const addrinfo* addresses, const std::string& request) {
+Reply ask(const addrinfo* addresses, const std::string& request, std::chrono::milliseconds limit) {
   Reply reply;
-  for (const addrinfo* one = addresses; one && reply.line.empty(); one = one->ai_next) reply = ask_one(*one, request);
+  for (const addrinfo* one = addresses; one && reply.line.empty(); one = one->ai_next)
+    reply = ask_one(*one, request, limit);
   return reply;
 }
 

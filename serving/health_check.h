@@ -1,5 +1,6 @@
 // serve --check: asks a server for its health, for containers that have no curl.
 #pragma once
+#include <chrono>
 #include <string>
 
 struct addrinfo;
@@ -15,7 +16,8 @@ struct Reply {
   std::string line;     ///< the first of the answer; empty if there was none
   std::string problem;  ///< why there was none
 };
-/// Sends the request to one address after another until one answers. A test chooses the addresses.
-Reply ask(const addrinfo* addresses, const std::string& request);
+/// Sends the request to one address after another until one answers. A test chooses the addresses and the limit.
+Reply ask(const addrinfo* addresses, const std::string& request,
+          std::chrono::milliseconds limit = std::chrono::seconds(5));
 
 }  // namespace bertrand::serving

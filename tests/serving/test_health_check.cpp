@@ -99,6 +99,22 @@ TEST_CASE("a health check reads an answer that comes in pieces") {
   server.join();
 }
 
+TEST_CASE("a health check of a server that hangs says how long it waited") {
+  const Listener listener;  // takes nobody: two clients wait in its queue, and a third outside of it
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  place.sin_port = htons(static_cast<std::uint16_t>(std::stoi(listener.port.substr(1))));
+  addrinfo address{};
+  address.ai_family = AF_INET;
+  address.ai_socktype = SOCK_STREAM;
+  address.ai_addrlen = sizeof place;
+  address.ai_addr = reinterpret_cast<sockaddr*>(&place);
+  for (int i = 0; i < 3; ++i)
+    CHECK(serving::ask(&address, "GET / HTTP/1.1\r\n\r\n", std::chrono::milliseconds(50)).problem ==
+          "no answer within 0.05 s");
+}
+
 TEST_CASE("a health check tries every address of the host") {
   const support::ToyServer server;
   sockaddr_in closed{}, open{};

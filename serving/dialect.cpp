@@ -39,7 +39,7 @@ void check_input_name(std::string_view name, bool has_ids) {
   if (is_passed_over(name) || (has_ids ? is_id_key(name) : is_text_key(name))) return;
   refuse(400, "inputs: expected {}, got {}",
          has_ids ? "attention_mask and token_type_ids beside input_ids"
-                 : "input_ids, or texts: text, text_pair, choices, question, context",
+                 : "input_ids, or texts: text, text_pair, choices, words, question, context",
          io::shown(name));
 }
 

@@ -17,7 +17,7 @@ using io::Json;
 
 /// An input of a request. Its numbers or texts lie in one list, row by row.
 struct Tensor {
-  std::string name, type;
+  std::string name, type, shape;  ///< the shape as the request has it
   std::size_t dimensions = 0, rows = 0, width = 0;
   std::vector<Json> data;
 };
@@ -54,6 +54,7 @@ Tensor read_tensor(const Json& json) {
   if (is_nested && !is_nested_as(data, dimensions))
     refuse(400, "inputs: {}: data: expected values in one list, or in lists as shape {} says, got {}", tensor.name,
            io::shown(shape), io::shown(data));
+  tensor.shape = io::shown(shape);
   tensor.dimensions = dimensions.size();
   tensor.rows = dimensions[0];
   tensor.width = dimensions.size() == 2 ? dimensions[1] : 1;
@@ -77,6 +78,11 @@ std::vector<std::int32_t> ids_of(const Tensor& tensor, std::size_t row) {
     ids.push_back(value.get<std::int32_t>());
   }
   return ids;
+}
+
+/// Whether a row is a list of texts.
+bool has_lists(const Tensor& tensor) {
+  return tensor.name == "choices" || tensor.name == "words" || tensor.name == "tokens";
 }
 
 class Inputs {
@@ -108,10 +114,10 @@ class Inputs {
     Json request = Json::object();
     for (const Tensor& tensor : tensors_) {
       if (is_passed_over(tensor.name)) continue;
-      const bool is_list = tensor.name == "choices" && tensor.dimensions == 2;
-      if (tensor.type != "BYTES" || (tensor.width != 1 && !is_list))
+      const bool is_list = has_lists(tensor);
+      if (tensor.type != "BYTES" || (is_list ? tensor.dimensions != 2 : tensor.width != 1))
         refuse(400, "inputs: {}: expected input_ids, or texts: BYTES of shape {}, got {} of {}", tensor.name,
-               is_list ? "[N, K]" : "[N] or [N, 1]", tensor.type, tensor.width);
+               is_list ? "[N, K]" : "[N] or [N, 1]", tensor.type, tensor.shape);
       const auto first = tensor.data.begin() + static_cast<std::ptrdiff_t>(row * tensor.width);
       request[tensor.name] =
           is_list ? Json(std::vector(first, first + static_cast<std::ptrdiff_t>(tensor.width))) : *first;

@@ -47,6 +47,31 @@ TEST_CASE("a model of multiple choice answers texts in every dialect that has li
   CHECK(setting.error("/predict", R"({"inputs": "red fish"})").starts_with("424: "));
 }
 
+TEST_CASE("lists of texts as tensors of KServe have two dimensions, and another shape is refused with the right one") {
+  Setting setting;
+  const support::TemporaryDirectory directory;
+  support::write_small_labeller(directory / "words", {"O", "B-X"});
+  setting.models.put(support::open_served(directory / "words", "words"));
+  const Json expected = setting.json("/answer", R"({"model": "words", "words": ["red", "fish"]})")["answer"];
+  for (const std::string name : {"words", "tokens", "choices"}) {
+    CAPTURE(name);
+    const std::string path = name == "choices" ? "/v2/models/choices/infer" : "/v2/models/words/infer";
+    const auto body = [&](const std::string& type, const std::string& shape) {
+      return R"({"inputs": [{"name": ")" + name + R"(", "datatype": ")" + type + R"(", "shape": )" + shape +
+             R"(, "data": ["red", "fish"]}]})";
+    };
+    if (name != "choices")
+      CHECK(Json::parse(setting.json(path, body("BYTES", "[1, 2]"))["outputs"][0]["data"][0].get<std::string>()) ==
+            expected);
+    const std::string before = "400: inputs: " + name + ": expected input_ids, or texts: BYTES of shape [N, K], got ";
+    CHECK(setting.error(path, body("BYTES", "[2]")) == before + "BYTES of [2]");
+    CHECK(setting.error(path, body("FP32", "[1, 2]")) == before + "FP32 of [1,2]");
+  }
+  CHECK(setting.error("/v2/models/words/infer",
+                      R"({"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1, 2], "data": ["a", "b"]}]})") ==
+        "400: inputs: text: expected input_ids, or texts: BYTES of shape [N] or [N, 1], got BYTES of [1,2]");
+}
+
 TEST_CASE("the page has fields and a view for every head") {
   const std::string page = Setting()("GET", "/").body;
   for (const auto& [name, head] : inference::heads()) {

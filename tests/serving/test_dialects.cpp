@@ -242,7 +242,7 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
   CHECK(refusal(ids_alone + R"(,{"name": "attention_masks", "shape": [1, 1], "datatype": "INT64", "data": [1]})") ==
         "400: inputs: expected attention_mask and token_type_ids beside input_ids, got \"attention_masks\"");
   CHECK(refusal(text + R"(,{"name": "foo", "shape": [1], "datatype": "BYTES", "data": ["red"]})") ==
-        "400: inputs: expected input_ids, or texts: text, text_pair, choices, question, context, got \"foo\"");
+        "400: inputs: expected input_ids, or texts: text, text_pair, choices, words, question, context, got \"foo\"");
   const std::string labelled = text + R"(,{"name": "label_ids", "shape": [1], "datatype": "INT32", "data": [0]})";
   CHECK(setting.json("/v2/models/classes/infer", R"({"inputs": [)" + labelled + "]}").contains("outputs"));
   CHECK(setting.error("/v2/models/none/infer", "{}").starts_with("404: "));

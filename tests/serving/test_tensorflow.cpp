@@ -152,7 +152,8 @@ TEST_CASE("bad requests get the texts of TensorFlow Serving") {
   CHECK(setting.refusal(R"({"inputs": {"input_ids": [[2, 0]], "input_msk": [[1, 0]]}})") ==
         "400: inputs: expected attention_mask and token_type_ids beside input_ids, got \"input_msk\"");
   CHECK(setting.refusal(R"({"inputs": {"text": ["red"], "text_pear": ["fish"]}})") ==
-        "400: inputs: expected input_ids, or texts: text, text_pair, choices, question, context, got \"text_pear\"");
+        "400: inputs: expected input_ids, or texts: text, text_pair, choices, words, question, context, got "
+        "\"text_pear\"");
   CHECK(setting.refusal(R"({"inputs": {"text": ["red"], "input_ids": [[2]]}})") ==
         "400: inputs: expected attention_mask and token_type_ids beside input_ids, got \"text\"");
   CHECK(setting.predict(R"({"instances": ["a", "b", "c", "d"]})")["predictions"].size() == 4);

@@ -92,6 +92,9 @@ features::Request request_of(const Options& options, const bert::Config& config)
       .normalize = options.normalize};
   if (pools && request.layers.size() != 1)
     fail(Failure::usage, "--layers: expected one with --pooling, got {}", options.layers);
+  const Dim last = config.num_hidden_layers - 1;
+  if (options.pooling == Pooling::pooler && request.layers[0] != -1 && request.layers[0] != last)
+    fail(Failure::usage, "--layers: expected the last, {}, with --pooling pooler, got {}", last, options.layers);
   return request;
 }
 

@@ -346,7 +346,7 @@ TEST_CASE("one vector a line is the mean of its tokens, as JSON and as an array 
 
 TEST_CASE("the vector of a line may be that of its [CLS], in a layer counted from the first, or the pooler's") {
   const support::TemporaryDirectory directory;
-  support::write_small_model(directory / "model");
+  support::write_small_model(directory / "model", 2);
   write_text(directory / "lines.txt", "red fish\nblue\ntwo green birds");
   const auto extracted = [&](const std::vector<std::string>& flags) {
     const auto outcome = extract(directory, flags);
@@ -361,6 +361,10 @@ TEST_CASE("the vector of a line may be that of its [CLS], in a layer counted fro
     CHECK(first[i].at("embedding") == all[i].at("features")[0].at("layers")[0].at("values"));
     CHECK(pooled[i].at("embedding") == all[i].at("pooled"));
   }
+  for (const char* last : {"1", "-1"}) CHECK(extracted({"--pooling", "pooler", "--layers", last}) == pooled);
+  for (const std::string other : {"0", "-2"})
+    CHECK(extract(directory, {"--pooling", "pooler", "--layers", other}).error ==
+          "error: --layers: expected the last, 1, with --pooling pooler, got " + other + "\n");
 }
 
 TEST_CASE("a pooler that the weights do not have is refused with the flag that asks for it") {

@@ -93,6 +93,12 @@ void Service::complain(std::int64_t served, const std::exception_ptr& fault) {
   }
 }
 
+std::set<inference::Head> Service::heads() const {
+  std::set<inference::Head> heads;
+  for (const ModelPointer& model : models_.all()) heads.insert(model->head());
+  return heads;
+}
+
 std::string Service::memory_plan() const {
   // JSON takes up to 40 bytes for each byte of its text, and a context of full stops becomes 200 bytes a word.
   constexpr std::size_t kOfConnection = 40 << 10, kOfParser = 200;

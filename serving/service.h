@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ class Service {
   explicit Service(const ServiceOptions& options);
 
   std::string url() const { return http_.url(); }
+  /// The tasks of the models. Before run().
+  std::set<inference::Head> heads() const;
   /// The most memory that the process takes, with its parts, as one line.
   std::string memory_plan() const;
   /// As HttpServer::run() and HttpServer::stop().

@@ -1,10 +1,22 @@
 #include "apps/inference_cli/inference_flags.h"
 
+#include <algorithm>
+
 #include "apps/cli/flags.h"
 
 namespace bertrand::cli {
 
 using inference::Head;
+
+namespace {
+
+std::vector<std::string> names_of(const auto& heads) {
+  std::vector<std::string> names;
+  for (const Head head : heads) names.push_back(io::name_in(inference::heads(), head));
+  return names;
+}
+
+}  // namespace
 
 void task_flags(CLI::App& app, std::optional<Head>& head, inference::Options& options) {
   io::Choices<std::optional<Head>> tasks = {{"auto", std::nullopt}};
@@ -27,6 +39,15 @@ CLI::Option* null_threshold_flag(CLI::App& app, std::optional<double>& threshold
   return number_flag(app, "--null-score-diff-threshold", threshold, {-1e30, 1e30},
                      "a question may have no answer: \"\" is the answer if its score is better by more than this "
                      "(default: every question has one)");
+}
+
+void refuse_flags_of_others(const std::vector<OwnFlag>& flags, const std::set<Head>& tasks) {
+  for (const OwnFlag& flag : flags) {
+    const bool is_taken = std::ranges::any_of(flag.heads, [&](Head head) { return tasks.contains(head); });
+    if (flag.option->count() == 0 || is_taken) continue;
+    fail(Failure::usage, "{}: expected with --task {}, got --task {}", flag.option->get_name(),
+         fmt::join(names_of(flag.heads), " or "), fmt::join(names_of(tasks), " and "));
+  }
 }
 
 void machine_flags(CLI::App& app, training::Settings& machine, const std::string& result) {

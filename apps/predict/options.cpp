@@ -2,7 +2,6 @@
 #include "apps/predict/options.h"
 
 #include "apps/cli/flags.h"
-#include "apps/inference_cli/inference_flags.h"
 
 namespace bertrand::predict {
 
@@ -90,16 +89,6 @@ void add_flags(CLI::App& app, Options& options) {
   add_files(app, options);
   add_heads(app, options);
   add_machine(app, options);
-}
-
-void refuse_flags_of_others(const Options& options, Head head) {
-  for (const auto& [option, heads] : options.own_flags) {
-    if (option->count() == 0 || std::ranges::find(heads, head) != heads.end()) continue;
-    std::vector<std::string> names;
-    for (const Head its_head : heads) names.push_back(io::name_in(inference::heads(), its_head));
-    fail(Failure::usage, "{}: expected with --task {}, got --task {}", option->get_name(), fmt::join(names, " or "),
-         io::name_in(inference::heads(), head));
-  }
 }
 
 }  // namespace bertrand::predict

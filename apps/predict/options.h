@@ -4,12 +4,12 @@
 #include <optional>
 #include <vector>
 
+#include "apps/inference_cli/inference_flags.h"
 #include "bert/inference/open.h"
 #include "training/run/settings.h"
 
 namespace CLI {
 class App;
-class Option;
 }  // namespace CLI
 
 namespace bertrand::predict {
@@ -29,19 +29,10 @@ struct Options {
   bool with_text = false;  ///< answers begin with what was asked
   std::int64_t max_batch_tokens = 4096;
   training::Settings machine;  ///< device, precision, threads and kernels
-
-  /// A flag that only some heads take.
-  struct OwnFlag {
-    const CLI::Option* option;
-    std::vector<inference::Head> heads;
-  };
-  std::vector<OwnFlag> own_flags;
+  std::vector<cli::OwnFlag> own_flags;
 };
 
 void add_flags(CLI::App& app, Options& options);
-
-/// Throws Error(Failure::usage) if a flag was given that this head does not take.
-void refuse_flags_of_others(const Options& options, inference::Head head);
 
 /// What --help says before the flags.
 extern const char* const kDescription;

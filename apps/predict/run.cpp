@@ -266,7 +266,7 @@ void run(const Options& given) {
   if (options.output == "-") options.output.clear();
   const bert::Config config = bert::read_config(options.model);
   const inference::Head head = options.head ? *options.head : inference::head_of(config, options.model);
-  refuse_flags_of_others(options, head);
+  cli::refuse_flags_of_others(options.own_flags, {head});
   check_files(options);
   if (training::replicas_of_process(options.machine) != 1)
     fail(Failure::usage, "--device: expected one device, got {}", options.machine.device);

@@ -2,7 +2,6 @@
 #include "apps/serve/options.h"
 
 #include "apps/cli/flags.h"
-#include "apps/inference_cli/inference_flags.h"
 #include "io/file_names.h"
 #include "io/units.h"
 
@@ -43,15 +42,20 @@ void add_models(CLI::App& app, Options& o) {
 }
 
 void add_heads(CLI::App& app, Options& o) {
+  using inference::Head;
+  const auto own = [&o](CLI::Option* option, std::vector<Head> heads) { o.own_flags.push_back({option, heads}); };
   inference::Options& i = o.service.model.inference;
   cli::task_flags(app, o.service.model.head, i);
-  cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 10},
-                   fmt::format("words for a mask, candidates for an answer; the score of an answer is a share among {} "
-                               "candidates, or among these if they are more",
-                               i.answers.n_best_size));
-  cli::pooling_flag(app, i);
-  app.add_flag("--normalize", i.normalize, "embeddings of length 1 (/embed makes them so by default)");
-  cli::null_threshold_flag(app, o.null_threshold);
+  own(cli::number_flag(
+          app, "--top-k", i.top_k, {1, 1 << 10},
+          fmt::format("words for a mask, candidates for an answer; the score of an answer is a share among "
+                      "{} candidates, or among these if they are more",
+                      i.answers.n_best_size)),
+      {Head::fill_mask, Head::answer});
+  own(cli::pooling_flag(app, i), {Head::embed});
+  own(app.add_flag("--normalize", i.normalize, "embeddings of length 1 (/embed makes them so by default)"),
+      {Head::embed});
+  own(cli::null_threshold_flag(app, o.null_threshold), {Head::answer});
   cli::set_heading(app, "task");
 }
 

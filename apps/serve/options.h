@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/inference_cli/inference_flags.h"
 #include "serving/service.h"
 
 namespace CLI {
@@ -20,6 +21,7 @@ struct Options {
   std::optional<double> null_threshold;
   std::string check;  ///< a server to check in place of serving
   serving::ServiceOptions service;
+  std::vector<cli::OwnFlag> own_flags;
 };
 
 void add_flags(CLI::App& app, Options& options);

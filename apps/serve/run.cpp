@@ -32,6 +32,7 @@ void run(const Options& options) {
   complete_options.http.max_connections = most_connections(complete_options.http.max_connections);
   io::catch_stop_signals(io::OnStop::leave);  // while nobody is answered
   serving::Service service(complete_options);
+  cli::refuse_flags_of_others(options.own_flags, service.heads());
   io::tell("{}", service.memory_plan());
   fmt::print("listening on {}\n", service.url());
   std::fflush(stdout);

@@ -67,6 +67,33 @@ TEST_CASE("a switch of serve is the option of its name alone, and without flags 
   CHECK(service.http.timeout == std::chrono::seconds(30));
 }
 
+TEST_CASE("a flag that no model of a server takes is refused, and one that a single model takes is not") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "classes");
+  support::write_small_labeller(directory / "words", {"O", "B-X"});
+  support::write_small_head<support::SmallEncoder>(directory / "vectors", {.architecture = "BertModel"});
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {
+        "--model", directory / "words", "--model", directory / "classes", "--threads", "1", "--port", "0"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return flags;
+  };
+  const auto refusal = [&](const std::vector<std::string>& flags) {
+    REQUIRE(support::Conversation("serve", with(flags)).line().empty());  // one that listens would have no end
+    const support::Outcome outcome = support::run_program("serve", with(flags));
+    CHECK(outcome.code == 2);
+    return outcome.error;
+  };
+  const std::string rest = ", got --task classify and tokens\n";
+  CHECK(refusal({"--normalize"}) == "error: --normalize: expected with --task embed" + rest);
+  CHECK(refusal({"--pooling", "cls"}) == "error: --pooling: expected with --task embed" + rest);
+  CHECK(refusal({"--top-k", "7"}) == "error: --top-k: expected with --task fill-mask or answer" + rest);
+  CHECK(refusal({"--null-score-diff-threshold", "3"}) ==
+        "error: --null-score-diff-threshold: expected with --task answer" + rest);
+  const support::Conversation server("serve", with({"--model", directory / "vectors", "--pooling", "cls"}));
+  CHECK(server.line().starts_with("listening on "));
+}
+
 TEST_CASE("a server holds as many connections as its flag says, and as the files of its process leave beside 64") {
   const support::TemporaryDirectory directory;
   support::write_small_classifier(directory / "model");

@@ -1,7 +1,13 @@
 #include "training/run/memory_plan.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "distributed/gradient_sum.h"
 #include "io/error.h"
@@ -20,6 +26,11 @@ namespace {
 /// Half types are summed in f32, so that the last gradient of several micro-batches is copied, too.
 int copies_of_gradients(const Plan& plan) {
   return compute_type(plan.precision) != plan.precision && plan.micro_batches > 1 ? 1 : 0;
+}
+
+/// Of the gradients of micro-batches that wait to be added up.
+int buffers_of_gradients(const Plan& plan) {
+  return distributed::GradientSum::most_buffers(plan.micro_batches, plan.replicas) + copies_of_gradients(plan);
 }
 
 /// What sums with other processes take on the host, in any step.
@@ -65,6 +76,14 @@ bool is_within_bound(const Settings& settings, const MemoryPlan& memory, const d
   return !settings.most_memory || bounded_bytes(settings, memory, self) + spare <= *settings.most_memory;
 }
 
+/// Whether a run that is begun anew with this plan would be within `bytes` and --memory.
+bool fits(const Settings& settings, const Plan& plan, const Objective& objective, const distributed::Replica& self,
+          std::size_t bytes) {
+  constexpr std::size_t kSpare = std::size_t{1} << 20;  // by which a process differs from start to start
+  const MemoryPlan memory = plan_memory(settings, plan, objective, self);
+  return memory.total() <= bytes && is_within_bound(settings, memory, self, kSpare);
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective,
@@ -95,9 +114,7 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   memory.data += of_steps;
   const std::size_t peak = peak_bytes(settings, plan, objective, device);
   memory.activations = peak - std::min(peak, memory.total());
-  const int waiting =
-      distributed::GradientSum::most_buffers(plan.micro_batches, plan.replicas) + copies_of_gradients(plan);
-  memory.accumulation = wide * trained * static_cast<std::size_t>(waiting);
+  memory.accumulation = wide * trained * static_cast<std::size_t>(buffers_of_gradients(plan));
   const bool on_host = device.device().kind == Device::Kind::cpu;
   const std::size_t held = on_host ? most_held(memory.total()) : 0;
   memory.process = plan.resident + kWorkOfProcess + of_steps + bytes_of_sums(settings, plan, self.collective()) +
@@ -107,24 +124,42 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
 
 std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
                                  const distributed::Replica& self, std::size_t bytes) {
-  constexpr std::size_t kSpare = std::size_t{1} << 20;  // by which a process differs from start to start
-  std::int64_t fits = 0, too_much = plan.micro_batch_size;
-  while (too_much - fits > 1) {
-    Plan smaller = plan;
-    smaller.cut_steps((fits + too_much) / 2);
-    const MemoryPlan memory = plan_memory(settings, smaller, objective, self);
-    const bool enough = memory.total() <= bytes && is_within_bound(settings, memory, self, kSpare);
-    (enough ? fits : too_much) = smaller.micro_batch_size;
+  // Memory grows with the size only among sizes of which as much waits to be added up: a smaller one can take more.
+  std::map<std::pair<int, std::size_t>, std::vector<std::int64_t>> alike;
+  Plan smaller = plan;
+  for (std::int64_t size = 1; size < plan.micro_batch_size && size <= plan.examples_per_step(); ++size) {
+    smaller.cut_steps(size);
+    alike[{buffers_of_gradients(smaller), bytes_of_sums(settings, smaller, self.collective())}].push_back(size);
   }
-  return fits;
+  std::int64_t largest = 0;
+  for (const auto& [waiting, sizes] : alike) {
+    const auto too_much = std::ranges::partition_point(sizes, [&](std::int64_t size) {
+      smaller.cut_steps(size);
+      return fits(settings, smaller, objective, self, bytes);
+    });
+    if (too_much != sizes.begin()) largest = std::max(largest, *std::prev(too_much));
+  }
+  return largest;
 }
 
 std::size_t plannable(std::size_t bytes) { return bytes - bytes / 20; }
 
-std::string fitting_hint(const Settings& settings, std::int64_t micro_batch_size) {
-  return (micro_batch_size > 0 ? fmt::format("hint: --micro-batch-size {} would fit", micro_batch_size)
-                               : "hint: not even a --micro-batch-size of 1 would fit") +
-         (settings.recompute_activations == 0 ? "; or try --recompute-activations 1" : "");
+std::string fitting_hint(const Settings& settings, const Plan& plan, Objective& objective,
+                         const distributed::Replica& self, std::size_t bytes) {
+  const std::int64_t fitting = fitting_micro_batch(settings, plan, objective, self, bytes);
+  std::vector<std::string> choices;
+  if (fitting > 0) choices.push_back(fmt::format("--micro-batch-size {}", fitting));
+  if (settings.recompute_activations == 0) {
+    Settings recomputing = settings;
+    recomputing.recompute_activations = 1;
+    const std::int64_t larger = fits(recomputing, plan, objective, self, bytes)
+                                    ? plan.micro_batch_size
+                                    : fitting_micro_batch(recomputing, plan, objective, self, bytes);
+    if (larger > fitting)
+      choices.push_back(fmt::format("--micro-batch-size {} with --recompute-activations 1", larger));
+  }
+  return choices.empty() ? "hint: no smaller --micro-batch-size would fit"
+                         : fmt::format("hint: {} would fit", fmt::join(choices, " or "));
 }
 
 void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self) {
@@ -138,10 +173,10 @@ void check_memory(const Settings& settings, const Plan& plan, Objective& objecti
   if (settings.most_memory)
     fail(Failure::memory, "--memory: expected at least {}, which a micro-batch of {} takes at most, got {}; {}",
          text(bounded_bytes(settings, plan.memory, self)), plan.micro_batch_size, settings.memory,
-         fitting_hint(settings, fitting_micro_batch(settings, plan, objective, self, most)));
+         fitting_hint(settings, plan, objective, self, most));
   fail(Failure::memory, "--micro-batch-size: expected one that fits {} of memory, got {}, which takes {}; {}",
        text(most), plan.micro_batch_size, text(plan.memory.total()),
-       fitting_hint(settings, fitting_micro_batch(settings, plan, objective, self, most)));
+       fitting_hint(settings, plan, objective, self, most));
 }
 
 std::string MemoryPlan::text(int replicas) const {

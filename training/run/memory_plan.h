@@ -39,8 +39,9 @@ std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Obj
                                  const distributed::Replica& self, std::size_t bytes);
 /// 95 % of `bytes`: the rest is fragmentation and kernels.
 std::size_t plannable(std::size_t bytes);
-/// "hint: --micro-batch-size 8 would fit", or that none would.
-std::string fitting_hint(const Settings& settings, std::int64_t micro_batch_size);
+/// "hint: --micro-batch-size 8 would fit", with --recompute-activations if a larger one fits so, or that none would.
+std::string fitting_hint(const Settings& settings, const Plan& plan, Objective& objective,
+                         const distributed::Replica& self, std::size_t bytes);
 /// Throws Error(Failure::memory), with the micro-batch that would fit, if the plan takes more than there is; on a
 /// GPU, more than is plannable: it also holds kernels, what the library of products works in, and gaps.
 void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self);

@@ -226,8 +226,8 @@ void Trainer::set_standing(const std::string& where) {
 void Trainer::refuse_memory(const std::string& what) {
   const Backend& backend = job_.self.backend();
   const std::size_t all = backend.memory().in_use + backend.available_memory();
-  const auto fitting = fitting_micro_batch(settings_, job_.plan, job_.model.objective, job_.self, plannable(all));
-  fail(Failure::memory, "{}: {}; {}", next_step(), what, fitting_hint(settings_, fitting));
+  fail(Failure::memory, "{}: {}; {}", next_step(), what,
+       fitting_hint(settings_, job_.plan, job_.model.objective, job_.self, plannable(all)));
 }
 
 }  // namespace bertrand::training

@@ -202,7 +202,7 @@ TEST_CASE("memory that runs out where no micro-batch would fit is reported so") 
   };
   const std::string line =
       support::refusal(Failure::memory, [&] { PointsRun::train<GrownPoints>(run.settings("run")); });
-  CHECK(line.starts_with("step 15: no memory is left; hint: not even a --micro-batch-size of 1 would fit"));
+  CHECK(line.starts_with("step 15: no memory is left; hint: no smaller --micro-batch-size would fit"));
 }
 
 TEST_CASE("all replicas begin with the weights that the first one loads, in half types too") {

@@ -219,8 +219,6 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
   Plan plan = make_plan(settings, objective, self);
   CHECK(plan.memory.available > plan.memory.total());
   CHECK_NOTHROW(check_memory(settings, plan, objective, self));
-  Settings two_replicas = settings;
-  two_replicas.replicas = 2;
   for (const std::int64_t micro_batch : {7, 4, 1}) {
     const std::size_t enough = plan_of(settings_of(8, micro_batch)).memory.total();
     const std::int64_t fits = fitting_micro_batch(settings, plan, objective, self, enough);
@@ -236,10 +234,57 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
   }
   plan.memory.available = 100;
   CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
-                       doctest::Contains("; hint: not even a --micro-batch-size of 1 would fit"), Error);
-  CHECK(fitting_hint(two_replicas, 4).find("--recompute-activations") != std::string::npos);
-  two_replicas.recompute_activations = 2;
-  CHECK(fitting_hint(two_replicas, 4).find("--recompute-activations") == std::string::npos);
+                       doctest::Contains("; hint: no smaller --micro-batch-size would fit"), Error);
+}
+
+TEST_CASE("the largest micro-batch that fits is found though a smaller one may wait with more sums and take more") {
+  const bert::Config words{.vocab_size = 9000,
+                           .hidden_size = 32,
+                           .num_hidden_layers = 1,
+                           .num_attention_heads = 2,
+                           .intermediate_size = 64,
+                           .max_position_embeddings = 16};
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  support::SmallPretraining objective(words, self);
+  const Settings settings = settings_of(24, 14);
+  std::vector<std::size_t> taken = {0};  // by the size of the micro-batch
+  for (std::int64_t size = 1; size <= 14; ++size)
+    taken.push_back(make_plan(settings_of(24, size), objective, self).memory.total());
+  CHECK(taken[1] > taken[8]);
+  const Plan plan = make_plan(settings, objective, self);
+  for (const std::size_t bytes : taken) {
+    std::int64_t fits = 0;
+    for (std::size_t size = 1; size < 14; ++size)
+      if (taken[size] <= bytes) fits = static_cast<std::int64_t>(size);
+    CHECK(fitting_micro_batch(settings, plan, objective, self, bytes) == fits);
+  }
+}
+
+TEST_CASE("activations computed again are named where a larger micro-batch fits with them, and nowhere else") {
+  bert::Config deep = support::kSmallPretraining;
+  deep.num_hidden_layers = 8;
+  deep.max_position_embeddings = 256;
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  support::SmallPretraining objective(deep, self);
+  Settings settings = settings_of(8, 8), recomputing = settings;
+  recomputing.recompute_activations = 1;
+  const auto taken = [&](std::int64_t size, int recomputed) {
+    Settings of_size = settings_of(8, size);
+    of_size.recompute_activations = recomputed;
+    return make_plan(of_size, objective, self).memory.total();
+  };
+  const auto hint = [&](const Settings& of, std::size_t bytes) {
+    return fitting_hint(of, make_plan(of, objective, self), objective, self, bytes);
+  };
+  CHECK(taken(8, 1) < taken(2, 0));
+  CHECK(taken(1, 1) < taken(1, 0));
+  CHECK(hint(settings, taken(2, 0)) ==
+        "hint: --micro-batch-size 2 or --micro-batch-size 8 with --recompute-activations 1 would fit");
+  CHECK(hint(settings, taken(1, 1)) == "hint: --micro-batch-size 1 with --recompute-activations 1 would fit");
+  CHECK(hint(settings, taken(1, 1) - 1) == "hint: no smaller --micro-batch-size would fit");
+  CHECK(hint(recomputing, taken(4, 1)) == "hint: --micro-batch-size 4 would fit");
 }
 
 TEST_CASE("on a GPU a twentieth of the memory stays free, and --memory bounds what its replicas take together") {

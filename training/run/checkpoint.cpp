@@ -61,13 +61,14 @@ std::filesystem::path find_moments(const std::filesystem::path& directory) {
   return newest->directory / kOptimizerFile;
 }
 
-void load_file(const std::filesystem::path& path, const nn::Moments& moments) {
+/// `hint` ends the message of a tensor that the file does not have.
+void load_file(const std::filesystem::path& path, const nn::Moments& moments, const char* hint = "") {
   const io::SafetensorsFile file(path);
   for (const auto& [name, tensor] : with_names(moments)) {
     const io::SafetensorsEntry* entry = file.find(name);
     if (!entry)
-      fail(Failure::model, "{}: tensor \"{}\": expected one of shape {}, got none", path.string(), name,
-           tensor.shape());
+      fail(Failure::model, "{}: tensor \"{}\": expected one of shape {}, got none{}", path.string(), name,
+           tensor.shape(), hint);
     if (!std::ranges::equal(entry->dims, tensor.shape().dims()))
       fail(Failure::model, "{}: tensor \"{}\": expected shape {}, got [{}]", path.string(), name, tensor.shape(),
            fmt::join(entry->dims, ", "));
@@ -156,7 +157,9 @@ std::filesystem::path checkpoint_in_place_of(const std::vector<std::filesystem::
 
 std::string load_moments(const std::filesystem::path& directory, const nn::Moments& moments) {
   const std::filesystem::path file = find_moments(directory);
-  load_file(file, moments);
+  load_file(file, moments,
+            "; hint: the run of --init did not train it: give its --freeze or --no-next-sentence here too, or leave "
+            "out --keep-moments");
   return file.string();
 }
 

@@ -171,6 +171,22 @@ TEST_CASE("moments that are not there or of another shape are refused in one lin
   CHECK(alone.error == "error: --keep-moments: expected with --init, got --config\n");
 }
 
+TEST_CASE("moments of a part that the first phase froze are not there to be kept unless the second freezes it too") {
+  const Phases phases;
+  REQUIRE(phases.second("frozen", "one", {"--steps", "1", "--freeze", "embeddings"}).code == 0);
+  for (const char* how : {"--dry-run", "--quiet"}) {
+    const Outcome refused = phases.second("out", "frozen", {"--keep-moments", "--steps", "1", how});
+    CHECK(refused.code == 4);
+    CHECK(refused.error ==
+          "error: " + (phases.directory / "frozen/checkpoint-1/optimizer.safetensors").string() +
+              ": tensor \"exp_avg.bert.embeddings.word_embeddings.weight\": expected one of shape [57, "
+              "16], got none; hint: the run of --init did not train it: give its --freeze or "
+              "--no-next-sentence here too, or leave out --keep-moments\n");
+  }
+  const Outcome same = phases.second("same", "frozen", {"--keep-moments", "--steps", "1", "--freeze", "embeddings"});
+  CHECK_MESSAGE(same.code == 0, same.error);
+}
+
 TEST_CASE("a second phase takes weights and moments from a checkpoint of TensorFlow") {
   const Phases phases;
   // The first phase as Google's code saves it: the moments beside the weights.

@@ -101,7 +101,8 @@ TEST_CASE("the pooler and the head of next sentences go on later with the bits t
   flags[1] = setting.directory / "two";
   const Outcome refused = support::run_program("pretrain", joined(flags, {"--keep-moments"}));
   CHECK(refused.code == 4);
-  CHECK_MESSAGE(refused.error.find("pooler.dense.weight\": expected one of shape [16, 16], got") != std::string::npos,
+  CHECK_MESSAGE(refused.error.find("pooler.dense.weight\": expected one of shape [16, 16], got none; hint: the run of "
+                                   "--init did not train it: ") != std::string::npos,
                 refused.error);
   REQUIRE(support::run_program("pretrain", flags).code == 0);
   CHECK(idle_bytes(setting.directory / "three/model.safetensors") != before);

@@ -241,14 +241,20 @@ Input read_input(const std::vector<std::filesystem::path>& files, std::uint64_t 
   return input;
 }
 
-/// Heads that a model trained for something else lacks.
-bool is_head(const std::string& parameter) {
-  return parameter.starts_with("cls.") || parameter.starts_with("bert.pooler.");
+bool is_of_next_sentences(const std::string& parameter) {
+  return parameter.starts_with("cls.seq_relationship.") || parameter.starts_with("bert.pooler.");
 }
+
+/// Heads that a model trained for something else lacks.
+bool is_head(const std::string& parameter) { return parameter.starts_with("cls.") || is_of_next_sentences(parameter); }
 
 void require_start(const Options& options, nn::LoadReport& report) {
   if (options.keep_moments) std::erase_if(report.unused, bert::is_moment);
-  if (options.strict) bert::require_exact(report, options.init);
+  if (options.strict) {
+    nn::LoadReport wanted = report;  // without what the run computes nothing of, which a BertForMaskedLM lacks
+    if (options.no_next_sentence) std::erase_if(wanted.missing, is_of_next_sentences);
+    bert::require_exact(wanted, options.init);
+  }
   nn::require(report, options.init, is_head);
 }
 

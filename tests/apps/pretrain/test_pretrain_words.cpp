@@ -1,6 +1,8 @@
 // Pre-training on masked words alone.
 #include "apps/pretrain/pretrain_setting.h"
 #include "io/safetensors.h"
+#include "nn/tensor_file.h"
+#include "tensor/backends.h"
 
 using namespace bertrand;
 using support::Flags;
@@ -106,6 +108,41 @@ TEST_CASE("the pooler and the head of next sentences go on later with the bits t
                 refused.error);
   REQUIRE(support::run_program("pretrain", flags).code == 0);
   CHECK(idle_bytes(setting.directory / "three/model.safetensors") != before);
+}
+
+TEST_CASE("strict takes a model without pooler and head of next sentences for masked words alone") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("one", {"--steps", "1"}).code == 0);
+  const io::SafetensorsFile whole(setting.directory / "one/model.safetensors");
+  const auto backend = open_cpu({.threads = 1});
+  std::vector<nn::NamedTensor> tensors;
+  for (const io::SafetensorsEntry& entry : whole.entries()) {
+    if (entry.name.find("pooler") != std::string::npos || entry.name.find("seq_rel") != std::string::npos) continue;
+    tensors.push_back({entry.name, Tensor(Shape(entry.dims), DType::f32, *backend)});
+    backend->upload(entry.bytes.data(), tensors.back().value);
+  }
+  const auto write = [&] {
+    io::FileWriter out(io::Files::system(), setting.directory / "one/model.safetensors");
+    nn::write_tensors(out, tensors);
+    out.finish();
+  };
+  const auto start = [&](const Flags& more) {
+    Flags flags = setting.flags("two", joined({"--steps", "1", "--strict", "--overwrite"}, more));
+    flags[0] = "--init";
+    flags[1] = setting.directory / "one";
+    return support::run_program("pretrain", flags);
+  };
+  write();
+  const Outcome words = start({"--no-next-sentence"});
+  CHECK_MESSAGE(words.code == 0, words.error);
+  CHECK_MESSAGE(words.out.find("4 missing") != std::string::npos, words.out);
+  CHECK(start({}).code == 4);
+  std::erase_if(tensors, [](const nn::NamedTensor& tensor) { return tensor.name == "cls.predictions.bias"; });
+  write();
+  const Outcome less = start({"--no-next-sentence"});
+  CHECK(less.code == 4);
+  CHECK_MESSAGE(less.error.ends_with("--strict: expected every tensor to fit, got 1 missing: cls.predictions.bias\n"),
+                less.error);
 }
 
 TEST_CASE("masked words alone have the bits of one replica on two, with activations computed again, and resumed") {

@@ -42,11 +42,8 @@ Source new_model(const Options& options) {
   bert::Config config = is_file ? bert::read_config_file(options.config, bert::UnknownKeys::refuse)
                                 : bert::Config::preset(options.config);
   text::Tokenizer tokenizer = text::load_tokenizer(options.vocabulary, options.cased);
-  const std::int32_t words = tokenizer.vocabulary().size();
-  if (!is_file) config.vocab_size = words;
-  if (config.vocab_size != words)
-    fail(Failure::input, "{}: vocabulary: expected {} lines (vocab_size of {}), got {}", options.vocabulary.string(),
-         config.vocab_size, options.config, words);
+  if (!is_file) config.vocab_size = tokenizer.vocabulary().size();
+  bert::check_size(tokenizer.vocabulary(), options.vocabulary, config.vocab_size, options.config);
   return {std::move(config), std::move(tokenizer)};
 }
 

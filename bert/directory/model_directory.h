@@ -47,6 +47,11 @@ struct TokenizerFlags {
 /// disagree, and Error(Failure::input) for a bad --vocab-file.
 text::Tokenizer read_tokenizer(const std::filesystem::path& model, const TokenizerFlags& flags, const Config& config);
 
+/// Throws Error(Failure::model) unless the vocabulary in `file` is for as many rows of word embeddings as `config`
+/// says: a line that is missing would shift every later id. Rows that are there for alignment are a warning.
+void check_size(const text::Vocabulary& vocabulary, const std::filesystem::path& file, Dim rows,
+                const std::filesystem::path& config);
+
 /// Copies the weights of a model into the parameters that bear their names, converting every floating type. Understands
 /// shards, files without "bert." before the encoder, gamma and beta for LayerNorm's weight and bias, dense_act, the
 /// decoder's aliases, and the names of Google and of TensorFlow's model garden. Parameters that the files lack keep

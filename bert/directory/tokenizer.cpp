@@ -28,16 +28,6 @@ bool fits(Dim tokens, Dim rows) {
   return false;
 }
 
-/// A line that is missing would shift every later id.
-void check_size(const text::Vocabulary& vocabulary, const fs::path& file, Dim rows, const fs::path& config) {
-  if (!fits(vocabulary.size(), rows))
-    fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
-         file.string(), rows, config.string(), vocabulary.size());
-  if (vocabulary.size() < rows)
-    io::warn("{}: {} tokens for {} rows of word embeddings: the rest is taken for padding", file.string(),
-             vocabulary.size(), rows);
-}
-
 /// Two files of a directory, of which somebody may have changed one.
 void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const text::Vocabulary& expected,
                 const fs::path& expected_file) {
@@ -160,6 +150,15 @@ std::string hint_of_models_in(const fs::path& directory) {
 }
 
 }  // namespace
+
+void check_size(const text::Vocabulary& vocabulary, const fs::path& file, Dim rows, const fs::path& config) {
+  if (!fits(vocabulary.size(), rows))
+    fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
+         file.string(), rows, config.string(), vocabulary.size());
+  if (vocabulary.size() < rows)
+    io::warn("{}: {} tokens for {} rows of word embeddings: the rest is taken for padding", file.string(),
+             vocabulary.size(), rows);
+}
 
 fs::path config_file(const fs::path& model) {
   const fs::path directory = directory_of(model);

@@ -378,7 +378,7 @@ TEST_CASE("what does not fit together is refused in one line before anything is 
   CHECK(refusal({"--steps", "3", "--profile", setting.directory / "text.txt"}, 2).find("--profile: expected another") !=
         std::string::npos);
   support::write_text(setting.directory / "vocab.txt", setting.file("vocab.txt") + "more\n");
-  CHECK(refusal({"--steps", "3"}, 3).find("expected 57 lines") != std::string::npos);
+  CHECK(refusal({"--steps", "3"}, 4).find("expected 57 tokens (vocab_size of ") != std::string::npos);
 }
 
 TEST_CASE("a model of fewer positions than two words and their separators take is refused") {

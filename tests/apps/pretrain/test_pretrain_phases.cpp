@@ -171,6 +171,29 @@ TEST_CASE("moments that are not there or of another shape are refused in one lin
   CHECK(alone.error == "error: --keep-moments: expected with --init, got --config\n");
 }
 
+TEST_CASE("a new model may have word embeddings beyond its vocabulary as padding, and no others") {
+  const PretrainSetting setting;
+  const auto run = [&](const char* rows, const support::Flags& more = {}) {
+    std::string config = setting.file("config.json");
+    config.replace(config.find("57"), 2, rows);
+    support::write_text(setting.directory / "padded.json", config);
+    return setting.run("run", support::joined({"--config", setting.directory / "padded.json", "--steps", "2"}, more));
+  };
+  const std::string warning = "warning: " + (setting.directory / "vocab.txt").string() +
+                              ": 57 tokens for 64 rows of word embeddings: the rest is taken for padding\n";
+  const Outcome padded = run("64");
+  REQUIRE_MESSAGE(padded.code == 0, padded.error);
+  CHECK(padded.error == warning);
+  CHECK(nlohmann::json::parse(setting.file("run/config.json")).at("vocab_size") == 64);
+  const Outcome further =
+      support::run_program("pretrain", {"--resume", "--output", setting.directory / "run", "--steps", "3"});
+  CHECK_MESSAGE(further.code == 0, further.error);
+  const Outcome other = run("67", {"--overwrite"});
+  CHECK(other.code == 4);
+  CHECK(other.error.ends_with("expected 67 tokens (vocab_size of " + (setting.directory / "padded.json").string() +
+                              "), got 57; hint: is it another model's?\n"));
+}
+
 TEST_CASE("moments of a part that the first phase froze are not there to be kept unless the second freezes it too") {
   const Phases phases;
   REQUIRE(phases.second("frozen", "one", {"--steps", "1", "--freeze", "embeddings"}).code == 0);

@@ -27,11 +27,13 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& set
   return "";
 }
 
+constexpr const char* kNotGiven = "not given";
+
 /// The value for people.
 std::string said(const std::string& flag, const std::string& value) {
   static const std::vector<std::pair<std::string, std::string>> absent = {
       {"--steps", "0"}, {"--epochs", "0"}, {"--eval-every", "0"}, {"--warmup-ratio", "-1"}};
-  return value.empty() || std::ranges::find(absent, std::pair(flag, value)) != absent.end() ? "not given" : value;
+  return value.empty() || std::ranges::find(absent, std::pair(flag, value)) != absent.end() ? kNotGiven : value;
 }
 
 /// What a change that a resumed run may make does to it; null if the run may not make it.
@@ -103,11 +105,13 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
     if (before.bytes != now.bytes || before.crc32c != now.crc32c)
       differences.push_back(fmt::format("{} has other contents than {} had", now.path, before.path));
   }
-  if (!differences.empty())
+  if (!differences.empty()) {
+    const bool in_epochs = said("--epochs", value_of(checkpoint.settings, "--epochs")) != kNotGiven;
     fail(Failure::usage,
          "--resume: expected the settings and files of {}, got others: {}; hint: --resume with --output alone takes "
-         "all from run_config.json, --steps or --epochs may be raised, and another --output begins a new run",
-         checkpoint_name, fmt::join(differences, "; "));
+         "all from run_config.json, {} may be raised, and another --output begins a new run",
+         checkpoint_name, fmt::join(differences, "; "), in_epochs ? "--epochs" : "--steps");
+  }
   return changes;
 }
 

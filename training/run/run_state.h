@@ -32,7 +32,7 @@ struct Conditions {
 
   /// A flag that the checkpoint does not know, as an older version wrote it, and that is not in the command, has no
   /// effect and is no difference. Throws Error(Failure::usage), naming every flag and file that differs from those of
-  /// `checkpoint`. Some may differ: --steps and --epochs may be raised, --micro-batch-size lowered, --patience and, but
+  /// `checkpoint`. Some may differ: --steps or --epochs may be raised, --micro-batch-size lowered, --patience and, but
   /// for f64, --precision changed. Returns a line for each that does.
   std::vector<std::string> changes_since(const Conditions& checkpoint, const std::string& checkpoint_name) const;
 };

@@ -18,7 +18,7 @@ void add_run_flags(FlagTable& table, Settings& s) {
              s.output);
   table.toggle({"--resume",
                 "go on from the newest checkpoint in --output that verifies, with the flags that the run was begun "
-                "with; --steps or --epochs may be raised",
+                "with; the --steps or --epochs that it had may be raised",
                 command},
                s.resume);
   table.toggle({"--overwrite", "remove the run that --output holds", command}, s.overwrite);

@@ -54,8 +54,12 @@ TEST_CASE("who gives another kind of length or of warm-up is told what the run w
     const Conditions old{.settings = before, .inputs = {}}, next{.settings = now, .inputs = {}};
     return support::refusal(Failure::usage, [&] { next.changes_since(old, "checkpoint-1"); });
   };
-  CHECK(refusal({{"--steps", "0"}, {"--epochs", "3"}}, {{"--steps", "9"}, {"--epochs", "0"}})
-            .find("--steps was not given, now 9; --epochs was 3, now not given; hint: ") != std::string::npos);
+  CHECK(
+      refusal({{"--steps", "0"}, {"--epochs", "3"}}, {{"--steps", "9"}, {"--epochs", "0"}})
+          .ends_with("--steps was not given, now 9; --epochs was 3, now not given; hint: --resume with --output alone "
+                     "takes all from run_config.json, --epochs may be raised, and another --output begins a new run"));
+  CHECK(refusal({{"--steps", "9"}, {"--epochs", "0"}}, {{"--steps", "0"}, {"--epochs", "3"}})
+            .find(" run_config.json, --steps may be raised, ") != std::string::npos);
   CHECK(
       refusal({{"--warmup-steps", "0"}, {"--warmup-ratio", "0.1"}}, {{"--warmup-steps", "5"}, {"--warmup-ratio", "-1"}})
           .find("--warmup-steps was 0, now 5; --warmup-ratio was 0.1, now not given; hint: ") != std::string::npos);

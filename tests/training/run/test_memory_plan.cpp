@@ -66,70 +66,8 @@ TEST_CASE("the predicted memory is within a hundredth of the peak in any model, 
                           .num_attention_heads = 2,
                           .intermediate_size = 64,
                           .max_position_embeddings = 128};
-  const bert::Config words{.vocab_size = 9000,
-                           .hidden_size = 64,
-                           .num_hidden_layers = 2,
-                           .num_attention_heads = 4,
-                           .intermediate_size = 256,
-                           .max_position_embeddings = 64};
-  for (const bert::Config& config : {support::kSmallPretraining, wide, deep, words})
-    for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
-      for (const auto& [batch, micro_batch] : {std::pair{8, 8}, {8, 3}, {12, 1}}) {
-        const auto [predicted, measured] = memory_of(config, dtype, {.size = batch, .micro_batch = micro_batch});
-        INFO(name_of(dtype) << ", hidden " << config.hidden_size << ", batch " << batch << " of " << micro_batch << ": "
-                            << predicted << " and " << measured);
-        CHECK(predicted == doctest::Approx(measured).epsilon(0.01));
-        CHECK(1.001 * predicted >= measured);  // kernels take a little for partial sums
-      }
-}
-
-TEST_CASE("the predicted memory bounds every epoch of examples of different lengths") {
-  for (const auto& [batch, micro_batch] : {std::pair{8, 8}, {8, 3}, {12, 1}, {4, 2}}) {
-    const auto [predicted, measured] =
-        memory_of(support::kSmallPretraining, DType::f32,
-                  {.size = batch, .micro_batch = micro_batch, .alike = false, .epochs = 40});
-    INFO("batch " << batch << " of " << micro_batch << ": " << predicted << " and " << measured);
-    CHECK(1.001 * predicted >= measured);  // kernels take a little for partial sums
-    CHECK(predicted <= 1.1 * measured);
-  }
-}
-
-TEST_CASE("no later epoch takes more memory than the plan says") {
-  const auto cpu = open_cpu({.threads = 1});
-  DryRun device(*cpu);  // if kernels take no scratch memory
-  const distributed::Replica self(device);
-  Counted objective;
-  objective.backend = &device;
-  objective.count = 4;
-  objective.more = 0;
-  objective.length = [](std::int64_t example) { return example < 2 ? 10 : 1; };
-  Settings settings = settings_of(2, 2);
-  settings.shuffle = true;
-  const auto long_ones_meet = [&](std::int64_t epoch) {
-    const auto order = support::epoch_numbers(settings, epoch, 4);
-    return (order[0] < 2) == (order[1] < 2);
-  };
-  while (long_ones_meet(0) || long_ones_meet(1) || long_ones_meet(2) || !long_ones_meet(3)) ++settings.seed;
-  const Plan plan = make_plan(settings, objective, self);
-
-  nn::ParameterSet parameters(objective.model(), device, {.initialize = false});
-  optim::Optimizer optimizer(parameters, settings.optimizer);
-  Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = 2});
-  std::size_t before = 0;
-  for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
-    before = device.memory().peak;
-    const auto order = support::epoch_numbers(settings, epoch, 4);
-    for (const std::ptrdiff_t first : {0, 2})
-      stepper.start({.epoch = epoch, .numbers = {order.begin() + first, order.begin() + first + 2}},
-                    2 * epoch + first / 2 + 1, 0);
-  }
-  CHECK(device.memory().peak > before);  // which epochs before the fourth do not show
-  CHECK(device.memory().peak <= plan.memory.total());
-  CHECK(static_cast<double>(plan.memory.total()) ==
-        doctest::Approx(static_cast<double>(device.memory().peak)).epsilon(0.01));
-}
-
-TEST_CASE("an evaluation that takes more than a step is planned") {
+  bert::Config words = support::kSmallPretraining;
+  words.vocab_size = 9000;  // their gradients take more than activations
   const auto backend = open_cpu({.threads = 1});
   Counted objective;
   objective.evaluated = 1000;
